@@ -1,0 +1,1 @@
+"""The block machine: who holds which physical block, and who may write it next."""

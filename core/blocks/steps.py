@@ -1,0 +1,103 @@
+"""A scheduler's step over many leases as single events: all decode growth in one, all decoded tokens in another.
+
+Each batch is defined as a sequence of single events and gives the same state; a raise in the middle undoes all of it.
+What it saves is the cost of an event: most leases of a step only move a watermark, and gain a token.
+"""
+
+from tenure.core.blocks.computed import finalize, next_token, open_block
+from tenure.core.blocks.leases import drop_snapshots, find_lease, grow, keep
+from tenure.core.blocks.tables import Edit, Lease
+from tenure.core.blocks.values import (
+    BlockId,
+    DependencyId,
+    Exhausted,
+    GrowthReady,
+    GrowthScheduled,
+    RequestId,
+    StepAppended,
+    StepComputed,
+)
+from tenure.core.errors import NothingComputedError, StepTokensError
+from tenure.core.persistent import ATTRIBUTES, LASTS, MISSING
+
+
+def on_growth_scheduled(edit: Edit, event: GrowthScheduled) -> GrowthReady:
+    """Hold capacity for all known tokens of each request, in order, up to the first that finds none.
+
+    Raises:
+        UnknownLeaseError: a request without an open lease.
+        FencedGrowthError: a lease must grow while its earlier capacity waits for an authorization.
+    """
+    tables = edit.tables
+    size = tables.block_size
+    blocks: list[tuple[RequestId, BlockId]] = []
+    fenced: list[tuple[RequestId, tuple[DependencyId, ...]]] = []
+    moved: list[Lease] = []
+    watermarks: list[int] = []
+    served = 0
+    leases, snapshots = tables.leases, tables.snapshots
+    try:
+        for request in event.requests:
+            lease = leases.get(request) or find_lease(tables, request)
+            tokens = lease.start + len(lease.window)
+            held = len(lease.copies)
+            if tokens > held * size:
+                answer = grow(edit, lease, tokens, -(-tokens // size))
+                if isinstance(answer, Exhausted):
+                    break
+                blocks += [(request, block) for block in answer.blocks]
+                if answer.dependencies:
+                    fenced.append((request, answer.dependencies))
+            elif lease.pending is not None or snapshots:
+                dependencies = keep(edit, lease, tokens).dependencies
+                if dependencies:
+                    fenced.append((request, dependencies))
+            elif tokens > lease.allocated:
+                moved.append(lease)
+                watermarks.append(lease.allocated)
+                lease.allocated = tokens
+            served += 1
+    finally:
+        # One entry for all watermarks, also when a raise is about to undo them.
+        if moved:
+            edit.journal.append((ATTRIBUTES, moved, "allocated", watermarks))
+    return GrowthReady(served, tuple(blocks), tuple(fenced))
+
+
+def on_step_computed(edit: Edit, event: StepComputed) -> StepAppended:
+    """Complete the last known token of each request and append its next one.
+
+    Raises:
+        StepTokensError: not one token a request.
+        UnknownLeaseError, NothingComputedError: a request that cannot have taken part.
+        OutputExhaustedError, TokenRangeError, and those of `finalize`.
+    """
+    tables, given = edit.tables, event.tokens
+    size = tables.block_size
+    if given is not None and len(given) != len(event.requests):
+        raise StepTokensError(len(event.requests), len(given))
+    tokens: list[int] = []
+    windows: list[list[int]] = []
+    leases, snapshots = tables.leases, tables.snapshots
+    try:
+        for index, request in enumerate(event.requests):
+            lease = leases.get(request) or find_lease(tables, request)
+            length = lease.start + len(lease.window)
+            is_full = length % size == 0
+            if is_full:
+                if length == 0:
+                    raise NothingComputedError(request)
+                finalize(edit, lease, length - 1, length)
+            token = next_token(lease, None if given is None else given[index])
+            if snapshots:
+                drop_snapshots(edit, request)
+            if is_full:
+                open_block(edit, lease)
+            lease.window.append(token)
+            windows.append(lease.window)
+            tokens.append(token)
+    finally:
+        # One entry for all tokens, also when a raise is about to undo them.
+        if windows:
+            edit.journal.append((LASTS, windows, [MISSING] * len(windows), None))
+    return StepAppended(tuple(tokens))

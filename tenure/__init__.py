@@ -1,0 +1,1 @@
+"""Tenure: a formally checked cache core for LLM serving engines."""
