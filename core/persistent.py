@@ -284,6 +284,8 @@ class Change(IntEnum):
     |---|---|---|
     | ITEM | `(ITEM, dict, key, old)` | one item, or its absence |
     | ITEMS | `(ITEMS, dict, keys, olds)` | several items; a key named twice has the same old one twice |
+    | CELL | `(CELL, list, index, old)` | one element |
+    | CELLS | `(CELLS, list, indices, olds)` | several elements; an index named twice has the same old one twice |
     | ATTRIBUTE | `(ATTRIBUTE, object, name, old)` | one attribute |
     | ATTRIBUTES | `(ATTRIBUTES, objects, name, olds)` | one attribute of several objects; no object twice |
     | TAIL | `(TAIL, list, start, old)` | everything from `start` on |
@@ -296,6 +298,8 @@ class Change(IntEnum):
     ATTRIBUTES = 3
     TAIL = 4
     LASTS = 5
+    CELL = 6
+    CELLS = 7
 
 
 ITEM: Final = Change.ITEM
@@ -304,6 +308,8 @@ ATTRIBUTE: Final = Change.ATTRIBUTE
 ATTRIBUTES: Final = Change.ATTRIBUTES
 TAIL: Final = Change.TAIL
 LASTS: Final = Change.LASTS
+CELL: Final = Change.CELL
+CELLS: Final = Change.CELLS
 
 Entry: TypeAlias = tuple[Change, Any, Any, Any]
 Journal: TypeAlias = list[Entry]
@@ -324,6 +330,15 @@ def _revert_entry(change: Change, target: Any, key: Any, old: Any) -> Entry:
         now = [target.get(each, MISSING) for each in key]
         _put_all(target, list(zip(key, old, strict=True)))
         return (ITEMS, target, key, now)
+    if change is CELL:
+        now = target[key]
+        target[key] = old
+        return (CELL, target, key, now)
+    if change is CELLS:
+        now = [target[each] for each in key]
+        for each, value in zip(key, old, strict=True):
+            target[each] = value
+        return (CELLS, target, key, now)
     if change is ATTRIBUTE:
         now = getattr(target, key)
         setattr(target, key, old)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tenure.core.blocks import pool
 from tenure.core.blocks.hashing import chain_hash, local_hash, substitute_hash, synthetic_token
 from tenure.core.blocks.leases import drop_snapshots, find_lease
-from tenure.core.blocks.publish import Appearance, publish_stored
+from tenure.core.blocks.publish import publish_group, publish_stored
 from tenure.core.blocks.sequence import tail_may_be_unresolved
 from tenure.core.blocks.tables import PRIVATE, Edit, Lease, Tables
 from tenure.core.blocks.values import BlockHash, BlockId, Done, TokenAppended, TokenGenerated, TokensComputed
@@ -27,13 +27,19 @@ from tenure.core.persistent import ATTRIBUTE, TAIL
 
 
 class _Completed(NamedTuple):
-    """One block that a computed range completes: its name, whether that is new, and the copy to cache, if any."""
+    """What a computed range completes.
 
-    position: int
-    block_hash: BlockHash
-    local_hash: int | None
-    is_new: bool
-    block: BlockId | None
+    Attributes:
+        new_names: `(sequence hash, local hash)` of blocks resolved by it: the last ones of the range.
+        positions: positions whose copies become visible.
+        blocks: those copies.
+        hashes: their sequence hashes.
+    """
+
+    new_names: list[tuple[BlockHash, int | None]]
+    positions: list[int]
+    blocks: list[BlockId]
+    hashes: list[BlockHash]
 
 
 def on_tokens_computed(edit: Edit, event: TokensComputed) -> Done:
@@ -67,43 +73,40 @@ def finalize(edit: Edit, lease: Lease, before: int, after: int) -> None:
     first, stop = before // size, min(after // size, len(lease.hashes))
     if first >= stop:
         return
-    completed = _completed_blocks(tables, lease, first, stop)
+    completed = _complete(tables, lease, first, stop)
 
-    _keep_names(edit, lease, completed)
-    caching = [each for each in completed if each.block is not None]
-    blocks = [each.block for each in caching if each.block is not None]
-    if blocks:
+    if completed.new_names:
+        _keep_names(edit, lease, stop - len(completed.new_names), completed.new_names)
+    if completed.blocks:
         drop_snapshots(edit, lease.request)
-        visible = pool.cache_private(edit, blocks, [each.block_hash for each in caching])
-        appeared = [
-            Appearance(each.position, seen, each.block_hash, each.local_hash)
-            for each, seen in zip(caching, visible, strict=True)
-        ]
-        publish_stored(edit, lease, appeared)
+        visible = pool.cache_private(edit, completed.blocks, completed.hashes)
+        publish_stored(edit, lease, completed.positions, visible)
     _drop_tokens(edit, lease, stop * size)
     assert lease.hashes[-1] is not None or tail_may_be_unresolved(
         lease.length, size, lease.length - lease.prompt_tokens, after
     )
 
 
-def _completed_blocks(tables: Tables, lease: Lease, first: int, stop: int) -> list[_Completed]:
-    completed: list[_Completed] = []
+def _complete(tables: Tables, lease: Lease, first: int, stop: int) -> _Completed:
+    completed = _Completed([], [], [], [])
+    copies, held, caching = lease.copies, len(lease.copies), tables.caching
     parent = lease.hashes[first - 1] if first else None
     for position in range(first, stop):
-        _check_authorized(lease, position)
+        if lease.pending is not None:
+            _check_authorized(lease, position)
         block_hash = lease.hashes[position]
-        local = lease.local_hashes[position]
-        is_new = block_hash is None
         if block_hash is None:
             block_hash, local = _identity(tables, lease, position, parent)
-        block: BlockId | None = None
-        if tables.caching:
-            if position < len(lease.copies):
-                block = _block_to_cache(tables, lease, position)
-            elif is_new:
-                raise BlockNotHeldError(lease.request, position, len(lease.copies))
+            if caching and position >= held:
+                raise BlockNotHeldError(lease.request, position, held)
+            completed.new_names.append((block_hash, local))
         parent = block_hash
-        completed.append(_Completed(position, block_hash, local, is_new, block))
+        if caching and position < held and tables.copies[copies[position]] == PRIVATE:
+            if tables.tags:
+                pool.check_writable(tables, copies[position])
+            completed.positions.append(position)
+            completed.blocks.append(copies[position])
+            completed.hashes.append(block_hash)
     return completed
 
 
@@ -128,25 +131,56 @@ def _identity(tables: Tables, lease: Lease, position: int, parent: BlockHash | N
     return chain_hash(parent, local, keys), local if lease.retain_local_hashes else None
 
 
-def _block_to_cache(tables: Tables, lease: Lease, position: int) -> BlockId | None:
-    block = lease.copies[position]
-    if tables.copies[block] != PRIVATE:
-        return None
-    pool.check_writable(tables, block)
-    return block
-
-
-def _keep_names(edit: Edit, lease: Lease, completed: list[_Completed]) -> None:
-    new = [each for each in completed if each.is_new]
-    if not new:
-        return
+def _keep_names(edit: Edit, lease: Lease, start: int, names: list[tuple[BlockHash, int | None]]) -> None:
+    """Resolve consecutive blocks from `start` on. I32: a resolved hash never changes."""
     drop_snapshots(edit, lease.request)
-    # Unresolved blocks are the last of a table, so the new names are consecutive.
-    start, stop = new[0].position, new[-1].position + 1
+    stop = start + len(names)
     edit.journal.append((TAIL, lease.hashes, start, lease.hashes[start:]))
     edit.journal.append((TAIL, lease.local_hashes, start, lease.local_hashes[start:]))
-    lease.hashes[start:stop] = [each.block_hash for each in new]
-    lease.local_hashes[start:stop] = [each.local_hash for each in new]
+    lease.hashes[start:stop] = [block_hash for block_hash, _ in names]
+    lease.local_hashes[start:stop] = [local for _, local in names]
+
+
+def finalize_last(edit: Edit, lease: Lease) -> None:
+    """`finalize` of the last token where it fills its block: what a decode step asks for.
+
+    The common case is taken here, in as few operations as it has; everything else, and everything illegal, is left
+    to `finalize`.
+
+    Raises: as `finalize`.
+    """
+    tables, hashes, window = edit.tables, lease.hashes, lease.window
+    position = len(hashes) - 1
+    parent = hashes[position - 1] if position else None
+    if (
+        len(window) != tables.block_size
+        or hashes[position] is not None
+        or len(lease.copies) != position + 1
+        or (position and parent is None)
+        or lease.pending is not None
+        or lease.keys is not None
+        or not (tables.caching and lease.caching)
+        or tables.tags
+        or tables.snapshots
+        or lease.emit_token_ids
+    ):
+        finalize(edit, lease, lease.length - 1, lease.length)
+        return
+    local = local_hash(tables.pack_block(*window))
+    block_hash = chain_hash(parent, local)
+    log = edit.journal.append
+
+    log((TAIL, hashes, position, [None]))
+    log((TAIL, lease.local_hashes, position, [None]))
+    hashes[position] = block_hash
+    if lease.retain_local_hashes:
+        lease.local_hashes[position] = local
+    log((ATTRIBUTE, lease, "window", window))
+    log((ATTRIBUTE, lease, "start", lease.start))
+    lease.window = []
+    lease.start += len(window)
+    if pool.cache_one(edit, lease.copies[position], block_hash):
+        publish_group(edit, lease, position, position + 1)
 
 
 def _drop_tokens(edit: Edit, lease: Lease, before: int) -> None:

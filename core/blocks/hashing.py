@@ -5,7 +5,7 @@ All hashes are XXH3-64. The digests are fixed by golden values, so that routers 
 Source: the seed's sequence hashing, and the deterministic output tokens of its later release.
 """
 
-from collections.abc import Iterator
+import struct
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +19,7 @@ SUBSTITUTE_SEED: Final = 1
 TOKEN_BYTES: Final = 4
 
 xxh3 = xxhash.xxh3_64_intdigest
+_CHAIN: Final = struct.Struct("<QQ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,22 +95,28 @@ def chain_hash(parent: int | None, local: int, keys: bytes = b"") -> int:
         if not keys:
             return local
         parent = 0
-    return xxh3(parent.to_bytes(8, "little") + local.to_bytes(8, "little") + keys, BLOCK_SEED)
+    return xxh3(_CHAIN.pack(parent, local) + keys, BLOCK_SEED)
 
 
-def chain_blocks(tokens: bytes, block_size: int, keys: IdentityKeys | None = None) -> Iterator[tuple[int, int]]:
-    """`(sequence hash, local hash)` of every full block of a prompt, in order."""
+def chain_blocks(
+    tokens: bytes, block_size: int, keys: IdentityKeys | None, *, locals_wanted: int
+) -> tuple[list[int], list[int]]:
+    """The sequence hashes of all full blocks of a prompt, and the first `locals_wanted` of their local hashes."""
     width = block_size * TOKEN_BYTES
-    sequence: int | None = None
-    for position in range(len(tokens) // width):
-        local = xxh3(tokens[position * width : (position + 1) * width], BLOCK_SEED)
-        if keys is not None:
-            sequence = chain_hash(sequence, local, keys.encode(position * block_size, (position + 1) * block_size))
-        elif sequence is None:
-            sequence = local
-        else:
-            sequence = xxh3(sequence.to_bytes(8, "little") + local.to_bytes(8, "little"), BLOCK_SEED)
-        yield sequence, local
+    ends = range(width, len(tokens) + 1, width)
+    local_hashes = [xxh3(tokens[end - width : end], BLOCK_SEED) for end in ends]
+    hashes: list[int] = []
+    parent: int | None = None
+    if keys is None:
+        pack = _CHAIN.pack
+        for local in local_hashes:
+            parent = local if parent is None else xxh3(pack(parent, local), BLOCK_SEED)
+            hashes.append(parent)
+    else:
+        for position, local in enumerate(local_hashes):
+            parent = chain_hash(parent, local, keys.encode(position * block_size, (position + 1) * block_size))
+            hashes.append(parent)
+    return hashes, local_hashes[:locals_wanted]
 
 
 def request_bytes(request: int | str) -> bytes:

@@ -4,6 +4,7 @@ Source: the lease operations of the seed's manager, in their strict versions.
 """
 
 import struct
+from typing import cast
 
 from tenure.core.blocks import pool
 from tenure.core.blocks.hashing import TOKEN_BYTES, request_bytes
@@ -64,6 +65,8 @@ def set_pending(edit: Edit, lease: Lease, pending: PendingCapacity | None) -> No
 def drop_snapshots(edit: Edit, request: RequestId) -> None:
     """Void the live store-source snapshots of a lease that changes."""
     snapshots = edit.tables.snapshots
+    if not snapshots:
+        return
     for key in [key for key, snapshot in snapshots.items() if snapshot.request == request]:
         edit.journal.append((ITEM, snapshots, key, snapshots[key]))
         del snapshots[key]
@@ -95,8 +98,7 @@ def on_lease_opened(edit: Edit, event: LeaseOpened) -> Done:
 def _new_lease(sequence: RequestSequence, number: int) -> Lease:
     lease = Lease()
     lease.request, lease.uuid, lease.number = sequence.request, request_bytes(sequence.request), number
-    lease.hashes = [identity.sequence_hash for identity in sequence.identities]
-    lease.local_hashes = [identity.local_hash for identity in sequence.identities]
+    lease.hashes, lease.local_hashes = list(sequence.hashes), list(sequence.local_hashes)
     lease.copies, lease.allocated, lease.pending = [], 0, None
     lease.prompt_tokens, lease.max_output, lease.planned = (
         sequence.prompt_tokens,
@@ -160,7 +162,7 @@ def keep(edit: Edit, lease: Lease, tokens: int) -> Ready:
         if attachments != pending.attachments:
             changed = True
             set_pending(edit, lease, pending._replace(attachments=attachments) if attachments else None)
-    if changed and tables.snapshots:
+    if changed:
         drop_snapshots(edit, lease.request)
     return Ready((), tuple(dependency for dependency, _ in attachments))
 
@@ -207,19 +209,15 @@ def _reusable(tables: Tables, lease: Lease, held: int, target: int, reusable_blo
         raise PrefixExceedsGrowthError(lease.request, wanted, target - held)
     if reusable_blocks and not tables.caching:
         raise CachingOffError(lease.request, reusable_blocks)
-    candidates: list[BlockHash] = []
-    for position in range(held, held + wanted):
-        block_hash = lease.hashes[position]
-        if block_hash is None:
-            raise UnresolvedPrefixError(lease.request, position)
-        candidates.append(block_hash)
-    return candidates
+    candidates = lease.hashes[held : held + wanted]
+    if None in candidates:
+        raise UnresolvedPrefixError(lease.request, held + candidates.index(None))
+    return cast("list[BlockHash]", candidates)
 
 
 def hold(edit: Edit, lease: Lease, blocks: list[BlockId]) -> None:
     """Append blocks to those a lease holds."""
-    if edit.tables.snapshots:
-        drop_snapshots(edit, lease.request)
+    drop_snapshots(edit, lease.request)
     edit.journal.append((TAIL, lease.copies, len(lease.copies), []))
     lease.copies += blocks
 

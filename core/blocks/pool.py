@@ -11,9 +11,11 @@ The functions here work on the tables of one edit. They know blocks, hashes and 
 Source: the seed's "minimal physical block pool", as stated in section 2 of its requirement.
 """
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 
-from tenure.core.blocks.tables import PRIVATE, Attachment, Edit, Tables
+from tenure.core.blocks.publish import publish_removed
+from tenure.core.blocks.tables import EMPTY, INACTIVE, PRIVATE, Attachment, Edit, Tables
 from tenure.core.blocks.values import BlockHash, BlockId, DependencyId, Exhausted
 from tenure.core.errors import (
     AuthorizedTwiceError,
@@ -28,7 +30,7 @@ from tenure.core.errors import (
     UnauthorizedWriteError,
     UnknownCopyError,
 )
-from tenure.core.persistent import ITEM, ITEMS, MISSING, TAIL
+from tenure.core.persistent import CELL, CELLS, ITEM, ITEMS, MISSING, TAIL
 
 # --- Looking ----------------------------------------------------------------------------------------------------
 
@@ -77,7 +79,7 @@ def shortfall(tables: Tables, hits: Sequence[BlockId], fresh: int) -> Exhausted 
     inactive = len(tables.lru)
     if need <= inactive - len(hits) or need <= 0:
         return None
-    evictable = inactive - len({block for block in hits if block in tables.lru_position})
+    evictable = inactive - len({block for block in hits if tables.copies[block] >= INACTIVE})
     return Exhausted(fresh, free + evictable) if need > evictable else None
 
 
@@ -93,7 +95,17 @@ def can_attach(tables: Tables, blocks: Sequence[BlockId]) -> bool:
     """Whether the blocks are distinct copies that no pending transfer reads."""
     if len(set(blocks)) != len(blocks):
         return False
-    return all(block in tables.copies and block not in tables.tags for block in blocks)
+    return all(has_content(tables, block) and block not in tables.tags for block in blocks)
+
+
+def has_content(tables: Tables, block: BlockId) -> bool:
+    """Whether a block holds a copy."""
+    return 0 <= block < len(tables.copies) and tables.copies[block] != EMPTY
+
+
+def _exhaust(calls: Iterable[None]) -> None:
+    """Run an iterator of calls to its end, in C."""
+    deque(calls, maxlen=0)
 
 
 # --- Setting aside ----------------------------------------------------------------------------------------------
@@ -106,9 +118,11 @@ def take_fresh(edit: Edit, fresh: int) -> tuple[list[BlockId], list[BlockHash]]:
     """
     tables, stack = edit.tables, edit.tables.free
     from_stack = min(fresh, len(stack))
-    from_untouched = min(fresh - from_stack, tables.capacity - tables.untouched)
-    taken = list(range(tables.untouched + from_untouched - 1, tables.untouched - 1, -1))
-    tables.untouched += from_untouched
+    never_used = min(fresh - from_stack, tables.capacity - len(tables.copies))
+    taken: list[BlockId] = []
+    if never_used:
+        taken += reversed(range(len(tables.copies), len(tables.copies) + never_used))
+        _touch(edit, never_used)
     if from_stack:
         start = len(stack) - from_stack
         tail = stack[start:]
@@ -116,45 +130,66 @@ def take_fresh(edit: Edit, fresh: int) -> tuple[list[BlockId], list[BlockHash]]:
         del stack[start:]
         taken += tail
     removed: list[BlockHash] = []
-    if len(taken) < fresh:
-        removed = _evict(edit, fresh - len(taken), taken)
+    for _ in range(fresh - len(taken)):
+        block, block_hash = _evict(edit)
+        taken.append(block)
+        if block_hash is not None:
+            removed.append(block_hash)
     return taken, removed
 
 
-def _evict(edit: Edit, count: int, taken: list[BlockId]) -> list[BlockHash]:
-    """Append the `count` longest inactive copies to `taken`; the hashes whose last copy went, in that order."""
+def _touch(edit: Edit, count: int) -> None:
+    """Make room for `count` blocks that were never used before."""
+    tables = edit.tables
+    edit.journal.append((TAIL, tables.copies, len(tables.copies), []))
+    edit.journal.append((TAIL, tables.hash_of, len(tables.hash_of), []))
+    tables.copies += [EMPTY] * count
+    tables.hash_of += [0] * count
+
+
+def _evict(edit: Edit) -> tuple[BlockId, BlockHash | None]:
+    """Empty the copy that has been inactive longest; its hash too if it was the last copy of it (I29)."""
     tables, log = edit.tables, edit.journal.append
-    lru, copies, hash_of, primary = tables.lru, tables.copies, tables.hash_of, tables.primary
-    assert count <= len(lru), "shortfall was not asked"
-    head = tables.lru_head
-    positions: list[int] = []
-    blocks: list[BlockId] = []
-    hashes: list[BlockHash] = []
-    removed: list[BlockHash] = []
-    last: list[BlockId] = []
-    for _ in range(count):
-        while (block := lru.pop(head, None)) is None:
-            head += 1
-        positions.append(head)
-        blocks.append(block)
-        del tables.lru_position[block], copies[block]
-        block_hash = hash_of.pop(block)
-        hashes.append(block_hash)
-        if tables.duplicates and block_hash in tables.duplicates:
-            _drop_duplicate(edit, block_hash, block)
-        else:
-            # I29: only the last copy's hash is reported.
-            del primary[block_hash]
-            removed.append(block_hash)
-            last.append(block)
-    tables.lru_head = head
-    log((ITEMS, lru, positions, blocks))
-    log((ITEMS, tables.lru_position, blocks, positions))
-    log((ITEMS, copies, blocks, [0] * count))
-    log((ITEMS, hash_of, blocks, hashes))
-    log((ITEMS, primary, removed, last))
-    taken += blocks
-    return removed
+    assert tables.lru, "shortfall was not asked"
+    lru, place = tables.lru, tables.lru_head
+    while (found := lru.pop(place, None)) is None:
+        place += 1
+    block: BlockId = found
+    tables.lru_head = place + 1
+    block_hash = tables.hash_of[block]
+    log((ITEM, lru, place, block))
+    log((CELL, tables.copies, block, place))
+    tables.copies[block] = EMPTY
+    if tables.duplicates and block_hash in tables.duplicates:
+        _drop_duplicate(edit, block_hash, block)
+        return block, None
+    log((ITEM, tables.primary, block_hash, block))
+    del tables.primary[block_hash]
+    return block, block_hash
+
+
+def take_private(edit: Edit) -> BlockId | None:
+    """Make one block of free or inactive capacity a private copy, or answer None if there is none.
+
+    The same as `take_fresh` and `allocate_private` of one block, which decode growth asks for most often. What it
+    evicts is announced.
+    """
+    tables, log = edit.tables, edit.journal.append
+    if tables.free:
+        block = tables.free.pop()
+        log((TAIL, tables.free, len(tables.free), [block]))
+    elif len(tables.copies) < tables.capacity:
+        block = len(tables.copies)
+        _touch(edit, 1)
+    elif tables.lru:
+        block, block_hash = _evict(edit)
+        if block_hash is not None:
+            publish_removed(edit, (block_hash,))
+    else:
+        return None
+    log((CELL, tables.copies, block, EMPTY))
+    tables.copies[block] = PRIVATE
+    return block
 
 
 def _drop_duplicate(edit: Edit, block_hash: BlockHash, block: BlockId) -> None:
@@ -182,38 +217,50 @@ def give_back(edit: Edit, blocks: Sequence[BlockId]) -> None:
         stack.extend(blocks)
 
 
-def _leave_lru(edit: Edit, blocks: list[BlockId]) -> None:
-    tables = edit.tables
-    positions = [tables.lru_position.pop(block) for block in blocks]
-    for position in positions:
-        del tables.lru[position]
-    edit.journal.append((ITEMS, tables.lru_position, blocks, positions))
-    edit.journal.append((ITEMS, tables.lru, positions, blocks))
+def _leave_lru(edit: Edit, places: list[int], blocks: list[BlockId]) -> None:
+    lru = edit.tables.lru
+    _exhaust(map(lru.__delitem__, places))
+    edit.journal.append((ITEMS, lru, places, blocks))
 
 
 def _enter_lru(edit: Edit, blocks: list[BlockId]) -> None:
     """Append copies that became inactive, in order. I30: the order of becoming inactive is that of eviction."""
-    tables, count = edit.tables, len(blocks)
-    positions = range(tables.lru_tail, tables.lru_tail + count)
-    tables.lru.update(zip(positions, blocks, strict=True))
-    tables.lru_position.update(zip(blocks, positions, strict=True))
-    tables.lru_tail += count
-    edit.journal.append((ITEMS, tables.lru, positions, [MISSING] * count))
-    edit.journal.append((ITEMS, tables.lru_position, blocks, [MISSING] * count))
+    tables, tail, copies = edit.tables, edit.tables.lru_tail, edit.tables.copies
+    tables.lru_tail = tail + len(blocks)
+    # A list, so that the table and the LRU share one int object a block.
+    places = list(range(tail, tables.lru_tail))
+    tables.lru.update(zip(places, blocks, strict=True))
+    edit.journal.append((ITEMS, tables.lru, places, [MISSING] * len(blocks)))
+    for place, block in zip(places, blocks, strict=True):
+        copies[block] = place
+
+
+def _use(edit: Edit, blocks: Sequence[BlockId], more: int) -> None:
+    """Take blocks out of the LRU as far as they are in it, and add `more` references per occurrence."""
+    copies = edit.tables.copies
+    olds = list(map(copies.__getitem__, blocks))
+    edit.journal.append((CELLS, copies, blocks, olds))
+    places: list[int] = []
+    leaving: list[BlockId] = []
+    for block in blocks:
+        count = copies[block]
+        if count >= INACTIVE:
+            places.append(count)
+            leaving.append(block)
+            copies[block] = more
+        else:
+            copies[block] = count + more
+    if leaving:
+        _leave_lru(edit, places, leaving)
 
 
 def pin(edit: Edit, blocks: Sequence[BlockId]) -> None:
     """Pin cached copies, each once per occurrence. I04: a pinned copy is not in the LRU."""
-    pins, copies, positions = edit.tables.pins, edit.tables.copies, edit.tables.lru_position
+    pins = edit.tables.pins
     edit.journal.append((ITEMS, pins, blocks, [pins.get(block, MISSING) for block in blocks]))
-    leaving: list[BlockId] = []
     for block in blocks:
-        pins[block] = count = pins.get(block, 0) + 1
-        if count == 1 and copies[block] == 0:
-            leaving.append(block)
-    if leaving:
-        _leave_lru(edit, leaving)
-    assert all(block not in positions for block in blocks)
+        pins[block] = pins.get(block, 0) + 1
+    _use(edit, blocks, 0)
 
 
 def unpin(edit: Edit, blocks: Sequence[BlockId]) -> None:
@@ -236,6 +283,7 @@ def unpin(edit: Edit, blocks: Sequence[BlockId]) -> None:
         if copies[block] == 0:
             entering.append(block)
     if entering:
+        edit.journal.append((CELLS, copies, entering, [0] * len(entering)))
         _enter_lru(edit, entering)
 
 
@@ -244,25 +292,16 @@ def unpin(edit: Edit, blocks: Sequence[BlockId]) -> None:
 
 def reference(edit: Edit, blocks: Sequence[BlockId]) -> None:
     """Add one reference to cached copies per occurrence. I04: a referenced copy is not in the LRU."""
-    tables = edit.tables
-    copies, inactive = tables.copies, tables.lru_position
-    edit.journal.append((ITEMS, copies, blocks, [copies[block] for block in blocks]))
-    leaving: list[BlockId] = []
-    for block in blocks:
-        count = copies[block]
-        copies[block] = count + 1
-        if count == 0 and block in inactive:
-            leaving.append(block)
-    if leaving:
-        _leave_lru(edit, leaving)
+    _use(edit, blocks, 1)
 
 
 def allocate_private(edit: Edit, fresh: Sequence[BlockId]) -> list[BlockId]:
     """Make private copies of capacity in reservation order; they come back in order of use, the last one first."""
     blocks = list(reversed(fresh))
     copies = edit.tables.copies
-    edit.journal.append((ITEMS, copies, blocks, [MISSING] * len(blocks)))
-    copies.update(dict.fromkeys(blocks, PRIVATE))
+    edit.journal.append((CELLS, copies, blocks, [EMPTY] * len(blocks)))
+    for block in blocks:
+        copies[block] = PRIVATE
     return blocks
 
 
@@ -274,10 +313,9 @@ def check_writable(tables: Tables, block: BlockId) -> None:
         CopyNotPrivateError: it is cached already.
         UnauthorizedWriteError: its dependency is pending and its write not authorized.
     """
-    count = tables.copies.get(block)
-    if count is None:
+    if not has_content(tables, block):
         raise UnknownCopyError(block)
-    if count != PRIVATE:
+    if tables.copies[block] != PRIVATE:
         raise CopyNotPrivateError(block, tables.hash_of[block])
     # I22: nothing is written under a transfer that still reads.
     if block in tables.tags and block not in tables.authorized:
@@ -289,26 +327,45 @@ def cache_private(edit: Edit, blocks: Sequence[BlockId], hashes: Sequence[BlockH
 
     The caller asked `check_writable` for each of the blocks, which are distinct.
     """
-    tables, log = edit.tables, edit.journal.append
-    count = len(blocks)
-    log((ITEMS, tables.copies, blocks, [PRIVATE] * count))
-    tables.copies.update(dict.fromkeys(blocks, 1))
-    log((ITEMS, tables.hash_of, blocks, [MISSING] * count))
-    tables.hash_of.update(zip(blocks, hashes, strict=True))
+    tables, log, count = edit.tables, edit.journal.append, len(blocks)
+    copies, hash_of = tables.copies, tables.hash_of
+    log((CELLS, copies, blocks, [PRIVATE] * count))
+    log((CELLS, hash_of, blocks, [hash_of[block] for block in blocks]))
+    for block, block_hash in zip(blocks, hashes, strict=True):
+        copies[block] = 1
+        hash_of[block] = block_hash
     if tables.authorized:
         _drop_authorizations(edit, blocks)
-    visible: list[bool] = []
-    for block, block_hash in zip(blocks, hashes, strict=True):
-        if block_hash in tables.primary:
-            younger = tables.duplicates.get(block_hash, ())
-            log((ITEM, tables.duplicates, block_hash, younger or MISSING))
-            tables.duplicates[block_hash] = (*younger, block)
-            visible.append(False)
-        else:
-            log((ITEM, tables.primary, block_hash, MISSING))
-            tables.primary[block_hash] = block
-            visible.append(True)
-    return visible
+    if tables.primary.keys().isdisjoint(hashes) and len(set(hashes)) == count:
+        log((ITEMS, tables.primary, hashes, [MISSING] * count))
+        tables.primary.update(zip(hashes, blocks, strict=True))
+        return [True] * count
+    return [_index(edit, block, block_hash) for block, block_hash in zip(blocks, hashes, strict=True)]
+
+
+def cache_one(edit: Edit, block: BlockId, block_hash: BlockHash) -> bool:
+    """`cache_private` of one block; whether its hash became visible."""
+    tables, log = edit.tables, edit.journal.append
+    log((CELL, tables.copies, block, PRIVATE))
+    tables.copies[block] = 1
+    log((CELL, tables.hash_of, block, tables.hash_of[block]))
+    tables.hash_of[block] = block_hash
+    if tables.authorized:
+        _drop_authorizations(edit, (block,))
+    return _index(edit, block, block_hash)
+
+
+def _index(edit: Edit, block: BlockId, block_hash: BlockHash) -> bool:
+    """Enter a cached copy into the index. I07: a hash is visible as long as it has a copy."""
+    tables = edit.tables
+    if block_hash not in tables.primary:
+        edit.journal.append((ITEM, tables.primary, block_hash, MISSING))
+        tables.primary[block_hash] = block
+        return True
+    younger = tables.duplicates.get(block_hash, ())
+    edit.journal.append((ITEM, tables.duplicates, block_hash, younger or MISSING))
+    tables.duplicates[block_hash] = (*younger, block)
+    return False
 
 
 def release(edit: Edit, blocks: Sequence[BlockId]) -> None:
@@ -322,22 +379,25 @@ def release(edit: Edit, blocks: Sequence[BlockId]) -> None:
     """
     tables = edit.tables
     copies, pins = tables.copies, tables.pins
-    olds = [copies.get(block) for block in blocks]
-    if None in olds:
-        raise UnknownCopyError(blocks[olds.index(None)])
-    edit.journal.append((ITEMS, copies, blocks, olds))
+    try:
+        olds = list(map(copies.__getitem__, blocks))
+    except IndexError:
+        olds = [EMPTY]
+    if EMPTY in olds:
+        raise UnknownCopyError(next(block for block in blocks if not has_content(tables, block)))
+    edit.journal.append((CELLS, copies, blocks, olds))
     inactive: list[BlockId] = []
     freed: list[BlockId] = []
     for block in blocks:
-        count = copies.get(block, 0)
-        if count > 1:
+        count = copies[block]
+        if 1 < count < INACTIVE:
             copies[block] = count - 1
         elif count == 1:
             copies[block] = 0
             if block not in pins:
                 inactive.append(block)
         elif count == PRIVATE:
-            del copies[block]
+            copies[block] = EMPTY
             freed.append(block)
         else:
             raise ReferenceUnderflowError(block)
@@ -403,7 +463,7 @@ def check_authorizable(tables: Tables, blocks: Sequence[BlockId], dependencies: 
         AuthorizedTwiceError: a block's write is authorized already.
     """
     for block in blocks:
-        if block not in tables.copies:
+        if not has_content(tables, block):
             raise UnknownCopyError(block)
         dependency = tables.tags.get(block)
         if dependency is None:

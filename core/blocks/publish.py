@@ -1,93 +1,90 @@
 """KV events and trace records: what the machine tells the outside about visibility.
 
-Nothing is built and no event id is used when nobody listens, when caching is off, or when there is no hash to name.
+Nothing is built and no event id is used when nobody listens, or when there is no hash to name;
+with caching off no hash ever becomes visible.
 
 Rules: I24 (consecutive ids), I26 (no hash twice), I27 (a group is consecutive, its parent is the entry before it).
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, cast
 
 from tenure.core.blocks.tables import Edit, Lease
 from tenure.core.blocks.values import BlockHash, PublishRemoved, PublishStored, RecordTrace
 
 
-class Appearance(NamedTuple):
-    """One block of a lease, walked in position order, and whether its hash became visible just now."""
-
-    position: int
-    visible: bool
-    block_hash: BlockHash
-    local_hash: int | None
-
-
 def publish_removed(edit: Edit, hashes: Sequence[BlockHash]) -> None:
     """Announce, in one event, the hashes whose last copies were evicted."""
     tables = edit.tables
-    if not hashes or not tables.caching:
+    config = tables.config
+    if not hashes:
         return
-    _trace(edit, "eviction")
-    if tables.config.kv_events:
-        edit.commands.append(PublishRemoved(tables.next_event_id, tables.config.dp_rank, tuple(hashes)))
+    if config.trace:
+        _trace(edit, "eviction")
+    if config.kv_events:
+        edit.commands.append(PublishRemoved(tables.next_event_id, config.dp_rank, tuple(hashes)))
         tables.next_event_id += 1
 
 
-def publish_stored(edit: Edit, lease: Lease, blocks: Sequence[Appearance]) -> None:
-    """Announce the hashes that became visible among consecutive blocks of one operation.
+def publish_stored(edit: Edit, lease: Lease, positions: Sequence[int], visible: Sequence[bool]) -> None:
+    """Announce the hashes that became visible in one operation, among blocks of a lease in position order.
 
     One event a group: a position left out, a block that did not become visible, and a change in whether there are
     local hashes close it.
     """
-    config = edit.tables.config
-    if not edit.tables.caching or not (config.kv_events or config.trace):
-        return
-    group: list[Appearance] = []
-    for block in blocks:
-        if not block.visible:
+    local_hashes = lease.local_hashes
+    start = stop = -1
+    for position, seen in zip(positions, visible, strict=True):
+        if not seen:
             continue
-        if group:
-            last = group[-1]
-            if block.position != last.position + 1 or (block.local_hash is None) != (last.local_hash is None):
-                _publish_group(edit, lease, group)
-                group = []
-        group.append(block)
-    if group:
-        _publish_group(edit, lease, group)
+        if position == stop and (local_hashes[position] is None) == (local_hashes[start] is None):
+            stop += 1
+            continue
+        if start >= 0:
+            publish_group(edit, lease, start, stop)
+        start, stop = position, position + 1
+    if start >= 0:
+        publish_group(edit, lease, start, stop)
 
 
-def _publish_group(edit: Edit, lease: Lease, group: list[Appearance]) -> None:
+def publish_group(edit: Edit, lease: Lease, start: int, stop: int) -> None:
+    """Announce the blocks `[start, stop)` of a lease, which all became visible and all have a local hash or none."""
     tables = edit.tables
-    _trace(edit, "allocation")
-    if not tables.config.kv_events:
+    config = tables.config
+    if config.trace:
+        _trace(edit, "allocation")
+    if not config.kv_events:
         return
-    first = group[0].position
     token_ids = None
     if lease.emit_token_ids:
-        size = tables.block_size
-        token_ids = tuple(tuple(lease.window[each.position * size : (each.position + 1) * size]) for each in group)
+        size, window = tables.block_size, lease.window
+        token_ids = tuple(tuple(window[place * size : (place + 1) * size]) for place in range(start, stop))
+    hashes = lease.hashes
+    local_hashes: Sequence[int | None] = lease.local_hashes[start:stop]
+    if local_hashes[0] is None:
+        local_hashes = (0,) * len(local_hashes)
     edit.commands.append(
         PublishStored(
-            event_id=tables.next_event_id,
-            dp_rank=tables.config.dp_rank,
-            parent_hash=lease.hashes[first - 1] if first else None,
-            block_hashes=tuple([each.block_hash for each in group]),
-            tokens_hashes=tuple([each.local_hash or 0 for each in group]),
-            token_ids=token_ids,
+            tables.next_event_id,
+            config.dp_rank,
+            hashes[start - 1] if start else None,
+            cast("tuple[int, ...]", tuple(hashes[start:stop])),
+            cast("tuple[int, ...]", tuple(local_hashes)),
+            token_ids,
         )
     )
     tables.next_event_id += 1
 
 
-def _trace(edit: Edit, kind: str) -> None:
+def _trace(edit: Edit, kind: Literal["allocation", "eviction"]) -> None:
     tables = edit.tables
-    if tables.config.trace:
-        edit.commands.append(
-            RecordTrace(
-                kind="allocation" if kind == "allocation" else "eviction",
-                dp_rank=tables.config.dp_rank,
-                block_size=tables.block_size,
-                active=tables.num_active,
-                inactive=len(tables.lru),
-                capacity=tables.capacity,
-            )
+    edit.commands.append(
+        RecordTrace(
+            kind=kind,
+            dp_rank=tables.config.dp_rank,
+            block_size=tables.block_size,
+            active=tables.num_active,
+            inactive=len(tables.lru),
+            capacity=tables.capacity,
         )
+    )

@@ -16,7 +16,7 @@ from tenure.core.blocks.leases import (
     keep,
     set_allocated,
 )
-from tenure.core.blocks.publish import Appearance, publish_removed, publish_stored
+from tenure.core.blocks.publish import publish_removed, publish_stored
 from tenure.core.blocks.tables import Edit, Lease, Reservation, Tables
 from tenure.core.blocks.values import (
     BlockHash,
@@ -288,17 +288,10 @@ def _publish_fresh(edit: Edit, lease: Lease, start: int, stop: int) -> None:
     ]
     if not full:
         return
-    visible = pool.cache_private(
-        edit, [lease.copies[position] for position, _ in full], [block_hash for _, block_hash in full]
-    )
-    publish_stored(
-        edit,
-        lease,
-        [
-            Appearance(position, seen, block_hash, lease.local_hashes[position])
-            for (position, block_hash), seen in zip(full, visible, strict=True)
-        ],
-    )
+    positions = [position for position, _ in full]
+    blocks = [lease.copies[position] for position in positions]
+    visible = pool.cache_private(edit, blocks, [block_hash for _, block_hash in full])
+    publish_stored(edit, lease, positions, visible)
 
 
 def on_destination_cancelled(edit: Edit, event: DestinationCancelled) -> Done:

@@ -36,10 +36,6 @@ class BlockIdentity:
     local_hash: int | None
 
 
-PARTIAL = BlockIdentity(None, None)
-"""The identity of a block that is not full yet."""
-
-
 @dataclass(frozen=True, slots=True)
 class RequestSequence:
     """A request as the block machine receives it; made by `new_sequence`.
@@ -55,7 +51,8 @@ class RequestSequence:
         retain_local_hashes: whether local hashes are kept for KV events.
         emit_token_ids: whether KV events carry tokens.
         keys: what names its blocks besides their tokens.
-        identities: one per block of the prompt, a partial tail's unresolved.
+        hashes: the sequence hash of each block of the prompt; None for a partial tail.
+        local_hashes: the local hash of each block; None for a partial tail, or where none is retained.
         identities_given: whether the caller supplied them; nothing compares them with the tokens then.
     """
 
@@ -69,8 +66,14 @@ class RequestSequence:
     retain_local_hashes: bool
     emit_token_ids: bool
     keys: IdentityKeys | None
-    identities: tuple[BlockIdentity, ...]
+    hashes: tuple[int | None, ...]
+    local_hashes: tuple[int | None, ...]
     identities_given: bool
+
+    @property
+    def identities(self) -> tuple[BlockIdentity, ...]:
+        """One identity per block of the prompt, a partial tail's unresolved."""
+        return tuple(map(BlockIdentity, self.hashes, self.local_hashes))
 
     @property
     def known_blocks(self) -> int:
@@ -122,20 +125,19 @@ def new_sequence(
     _check_tokens(request, planned)
     count = len(data) // TOKEN_BYTES
     full = count // block_size
+    hashes: list[int | None]
+    local_hashes: list[int | None]
     if identities is not None:
-        chosen = tuple(identities)
-        _check_identities(request, chosen, full, partial=count % block_size != 0)
+        _check_identities(request, identities, full, partial=count % block_size != 0)
+        hashes = [identity.sequence_hash for identity in identities]
+        local_hashes = [identity.local_hash for identity in identities]
     else:
-        named: list[BlockIdentity]
-        if not caching:
-            named = [BlockIdentity(substitute_hash(uuid, position), None) for position in range(full)]
-        elif retain_local_hashes:
-            named = [BlockIdentity(name, local) for name, local in chain_blocks(data, block_size, keys)]
+        retained = full if caching and retain_local_hashes else 0
+        hashes, local_hashes = [None] * -(-count // block_size), [None] * -(-count // block_size)
+        if caching:
+            hashes[:full], local_hashes[:retained] = chain_blocks(data, block_size, keys, locals_wanted=retained)
         else:
-            named = [BlockIdentity(name, None) for name, _ in chain_blocks(data, block_size, keys)]
-        if count % block_size:
-            named.append(PARTIAL)
-        chosen = tuple(named)
+            hashes[:full] = [substitute_hash(uuid, position) for position in range(full)]
     return RequestSequence(
         request=request,
         prompt=data,
@@ -147,7 +149,8 @@ def new_sequence(
         retain_local_hashes=retain_local_hashes and caching,
         emit_token_ids=emit_token_ids and caching,
         keys=keys,
-        identities=chosen,
+        hashes=tuple(hashes),
+        local_hashes=tuple(local_hashes),
         identities_given=identities is not None,
     )
 
@@ -166,7 +169,7 @@ def _check_tokens(request: int | str, tokens: Sequence[int]) -> None:
         raise TokenRangeError(request, next(token for token in tokens if not 0 <= token <= U32_MAX))
 
 
-def _check_identities(request: int | str, identities: tuple[BlockIdentity, ...], full: int, *, partial: bool) -> None:
+def _check_identities(request: int | str, identities: Sequence[BlockIdentity], full: int, *, partial: bool) -> None:
     if len(identities) != full + partial:
         raise IdentityCountError(request, full + partial, len(identities))
     # I32: only the tail of a table may be unresolved.

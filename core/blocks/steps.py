@@ -4,8 +4,9 @@ Each batch is defined as a sequence of single events and gives the same state; a
 What it saves is the cost of an event: most leases of a step only move a watermark, and gain a token.
 """
 
-from tenure.core.blocks.computed import finalize, next_token, open_block
-from tenure.core.blocks.leases import drop_snapshots, find_lease, grow, keep
+from tenure.core.blocks import pool
+from tenure.core.blocks.computed import finalize_last, next_token, open_block
+from tenure.core.blocks.leases import drop_snapshots, find_lease, grow, keep, set_allocated
 from tenure.core.blocks.tables import Edit, Lease
 from tenure.core.blocks.values import (
     BlockId,
@@ -18,7 +19,7 @@ from tenure.core.blocks.values import (
     StepComputed,
 )
 from tenure.core.errors import NothingComputedError, StepTokensError
-from tenure.core.persistent import ATTRIBUTES, LASTS, MISSING
+from tenure.core.persistent import ATTRIBUTES, LASTS, MISSING, TAIL
 
 
 def on_growth_scheduled(edit: Edit, event: GrowthScheduled) -> GrowthReady:
@@ -42,6 +43,16 @@ def on_growth_scheduled(edit: Edit, event: GrowthScheduled) -> GrowthReady:
             tokens = lease.start + len(lease.window)
             held = len(lease.copies)
             if tokens > held * size:
+                if tokens <= (held + 1) * size and lease.pending is None and not (snapshots or tables.tags):
+                    block = pool.take_private(edit)
+                    if block is None:
+                        break
+                    edit.journal.append((TAIL, lease.copies, held, []))
+                    lease.copies.append(block)
+                    set_allocated(edit, lease, tokens)
+                    blocks.append((request, block))
+                    served += 1
+                    continue
                 answer = grow(edit, lease, tokens, -(-tokens // size))
                 if isinstance(answer, Exhausted):
                     break
@@ -83,18 +94,21 @@ def on_step_computed(edit: Edit, event: StepComputed) -> StepAppended:
         for index, request in enumerate(event.requests):
             lease = leases.get(request) or find_lease(tables, request)
             length = lease.start + len(lease.window)
-            is_full = length % size == 0
-            if is_full:
-                if length == 0:
-                    raise NothingComputedError(request)
-                finalize(edit, lease, length - 1, length)
-            token = next_token(lease, None if given is None else given[index])
+            ordinal = length - lease.prompt_tokens
+            if given is None and ordinal < len(lease.planned) and ordinal < lease.max_output:
+                token = lease.planned[ordinal]
+            else:
+                token = next_token(lease, None if given is None else given[index])
             if snapshots:
                 drop_snapshots(edit, request)
-            if is_full:
+            if length % size == 0:
+                if length == 0:
+                    raise NothingComputedError(request)
+                finalize_last(edit, lease)
                 open_block(edit, lease)
-            lease.window.append(token)
-            windows.append(lease.window)
+            window = lease.window
+            window.append(token)
+            windows.append(window)
             tokens.append(token)
     finally:
         # One entry for all tokens, also when a raise is about to undo them.

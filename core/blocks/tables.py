@@ -28,8 +28,12 @@ from tenure.core.persistent import Journal
 
 PRIVATE: Final = -1
 """In place of a reference count: the copy is private to one lease entry."""
+EMPTY: Final = -2
+"""In place of a reference count: no content; the block is free or reserved."""
+INACTIVE: Final = 2**48
+"""In place of a reference count, any number from here on: the copy is in the LRU, and this is its place there."""
 
-Scalars: TypeAlias = tuple[int, int, int, int, int, int, int, int]
+Scalars: TypeAlias = tuple[int, int, int, int, int, int, int]
 
 
 class Attachment(NamedTuple):
@@ -171,7 +175,6 @@ class Tables:
         "leases_ever",
         "lru",
         "lru_head",
-        "lru_position",
         "lru_tail",
         "next_event_id",
         "pack_block",
@@ -182,7 +185,6 @@ class Tables:
         "snapshots",
         "snapshots_ever",
         "tags",
-        "untouched",
     )
 
     def __init__(self, config: BlockConfig) -> None:
@@ -191,24 +193,23 @@ class Tables:
         self.block_size = config.block_size
         self.caching = config.prefix_caching
         self.pack_block: Callable[..., bytes] = struct.Struct(f"<{config.block_size}I").pack
-        # Every block with content: its references if it is cached, PRIVATE if not.
-        self.copies: dict[BlockId, int] = {}
-        # Cached copies only.
-        self.hash_of: dict[BlockId, BlockHash] = {}
+        # Per block that was ever used: references of a cached copy in use (0 if it is only pinned), its place in the
+        # LRU if it is inactive, PRIVATE or EMPTY. The other blocks, [len(copies), capacity), are free.
+        self.copies: list[int] = []
+        # Per block that was ever used: the hash of its cached copy; of no meaning where there is none.
+        self.hash_of: list[BlockHash] = []
         # Cached copies with at least one pin.
         self.pins: dict[BlockId, int] = {}
         self.primary: dict[BlockHash, BlockId] = {}
         # Hashes with at least two copies: the younger ones in the order they were cached.
         self.duplicates: dict[BlockHash, tuple[BlockId, ...]] = {}
-        # Inactive copies by position: positions only grow, so the smallest is the next to be evicted.
+        # Inactive copies by place: places only grow, so the smallest is the next to be evicted.
         self.lru: dict[int, BlockId] = {}
-        self.lru_position: dict[BlockId, int] = {}
-        # Invariant: lru_head <= every key of lru < lru_tail.
-        self.lru_head = 0
-        self.lru_tail = 0
-        # Free blocks: [capacity - 1, ..., untouched + 1, untouched] below this stack; the last one is taken first.
+        # Invariant: INACTIVE <= lru_head <= every key of lru < lru_tail.
+        self.lru_head = INACTIVE
+        self.lru_tail = INACTIVE
+        # Free blocks that were used before; the last one is taken first, and before any block never used.
         self.free: list[BlockId] = []
-        self.untouched = 0
         self.reservations: dict[ReservationId, Reservation] = {}
         self.leases: dict[RequestId, Lease] = {}
         self.snapshots: dict[SnapshotId, Snapshot] = {}
@@ -230,7 +231,6 @@ class Tables:
         return (
             self.lru_head,
             self.lru_tail,
-            self.untouched,
             self.attached_ever,
             self.leases_ever,
             self.reservations_ever,
@@ -243,7 +243,6 @@ class Tables:
         (
             self.lru_head,
             self.lru_tail,
-            self.untouched,
             self.attached_ever,
             self.leases_ever,
             self.reservations_ever,
@@ -254,7 +253,7 @@ class Tables:
     @property
     def num_free(self) -> int:
         """Blocks of anonymous capacity."""
-        return len(self.free) + self.capacity - self.untouched
+        return len(self.free) + self.capacity - len(self.copies)
 
     @property
     def num_active(self) -> int:
@@ -268,7 +267,7 @@ class Tables:
         other.capacity, other.block_size, other.caching = self.capacity, self.block_size, self.caching
         other.copies, other.hash_of, other.pins = self.copies.copy(), self.hash_of.copy(), self.pins.copy()
         other.primary, other.duplicates = self.primary.copy(), self.duplicates.copy()
-        other.lru, other.lru_position = self.lru.copy(), self.lru_position.copy()
+        other.lru = self.lru.copy()
         other.free = self.free.copy()
         other.reservations, other.snapshots = self.reservations.copy(), self.snapshots.copy()
         other.leases = {request: lease.clone() for request, lease in self.leases.items()}
@@ -279,14 +278,14 @@ class Tables:
 
     def lru_order(self) -> tuple[BlockId, ...]:
         """Inactive copies, the next to be evicted first."""
-        return tuple(self.lru[position] for position in sorted(self.lru))
+        return tuple(self.lru[place] for place in sorted(self.lru))
 
     def key(self) -> tuple[Any, ...]:
-        """The content, for equality and hashing; positions in the LRU count by their order alone."""
+        """The content, for equality and hashing; places in the LRU count by their order alone."""
         return (
             self.config,
-            tuple(sorted(self.copies.items())),
-            tuple(sorted(self.hash_of.items())),
+            tuple((block, min(count, INACTIVE)) for block, count in enumerate(self.copies) if count != EMPTY),
+            tuple(block_hash for block_hash, count in zip(self.hash_of, self.copies, strict=True) if count >= 0),
             tuple(sorted(self.pins.items())),
             tuple(sorted(self.primary.items())),
             tuple(sorted(self.duplicates.items())),
@@ -298,17 +297,17 @@ class Tables:
             tuple(sorted(self.tags.items())),
             tuple(sorted(self.authorized)),
             tuple(sorted(self.dependencies.items())),
-            self.scalars[3:],
+            self.scalars[2:],
         )
 
     def _canonical_free(self) -> tuple[int, tuple[BlockId, ...]]:
-        """The free stack with its lowest blocks counted as untouched where that says the same."""
-        untouched, stack = self.untouched, self.free
+        """The free stack with its lowest blocks counted as never used where that says the same."""
+        used, stack = len(self.copies), self.free
         skip = 0
-        while skip < len(stack) and stack[skip] == untouched - 1:
-            untouched -= 1
+        while skip < len(stack) and stack[skip] == used - 1:
+            used -= 1
             skip += 1
-        return untouched, tuple(stack[skip:])
+        return used, tuple(stack[skip:])
 
 
 def _first(item: tuple[int, object]) -> int:

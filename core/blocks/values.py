@@ -7,7 +7,7 @@ Source: the operations of the seed's G1 block manager (aisimulate-core 0.12.0), 
 """
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from tenure.core.blocks.sequence import RequestSequence
 
@@ -338,8 +338,7 @@ Answer: TypeAlias = (
 # --- Commands: what the machine asks others to do -------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class PublishStored:
+class PublishStored(NamedTuple):
     """Tell routers that hashes became visible: consecutive blocks of one lease.
 
     Attributes:
@@ -359,8 +358,7 @@ class PublishStored:
     token_ids: tuple[tuple[int, ...], ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class PublishRemoved:
+class PublishRemoved(NamedTuple):
     """Tell routers that hashes ceased to be visible, in the order of eviction."""
 
     event_id: int

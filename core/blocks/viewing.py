@@ -1,7 +1,7 @@
 """Makes a `BlockView` of the tables: the only place that shows them to the outside as a whole."""
 
 from tenure.core.blocks.pool import pending_dependencies
-from tenure.core.blocks.tables import PRIVATE, Lease, Reservation, Tables, sorted_requests
+from tenure.core.blocks.tables import EMPTY, INACTIVE, PRIVATE, Lease, Reservation, Tables, sorted_requests
 from tenure.core.blocks.view import (
     BlockView,
     CachedCopy,
@@ -18,12 +18,12 @@ from tenure.core.blocks.view import (
 def view_of(tables: Tables) -> BlockView:
     """Everything the tables hold, as plain data that shares nothing mutable with them."""
     copies: dict[int, Copy] = {}
-    for block in sorted(tables.copies):
-        block_hash = tables.hash_of.get(block)
-        if block_hash is None:
+    for block, count in enumerate(tables.copies):
+        if count == PRIVATE:
             copies[block] = PrivateCopy()
-        else:
-            copies[block] = CachedCopy(block_hash, tables.copies[block], tables.pins.get(block, 0))
+        elif count != EMPTY:
+            references = 0 if count >= INACTIVE else count
+            copies[block] = CachedCopy(tables.hash_of[block], references, tables.pins.get(block, 0))
     return BlockView(
         config=tables.config,
         copies=copies,
@@ -32,8 +32,10 @@ def view_of(tables: Tables) -> BlockView:
             for block_hash in sorted(tables.primary)
         },
         lru=tables.lru_order(),
-        lru_positions=tuple(sorted((position, block) for block, position in tables.lru_position.items())),
-        free=(*range(tables.capacity - 1, tables.untouched - 1, -1), *tables.free),
+        lru_positions=tuple(
+            sorted((count - INACTIVE, block) for block, count in enumerate(tables.copies) if count >= INACTIVE)
+        ),
+        free=(*range(tables.capacity - 1, len(tables.copies) - 1, -1), *tables.free),
         reservations={key: _reservation_view(tables, tables.reservations[key]) for key in sorted(tables.reservations)},
         leases={request: _lease_view(tables, tables.leases[request]) for request in sorted_requests(tables.leases)},
         snapshots={
