@@ -8,7 +8,7 @@ Rules: I16, I17, I20 to I23.
 Source: source-reuse dependencies of the seed's manager; edges 2 and 3 of its requirement.
 """
 
-from tenure.core.blocks import pool
+from tenure.core.blocks import tags
 from tenure.core.blocks.leases import drop_snapshots, find_lease, set_pending
 from tenure.core.blocks.tables import PRIVATE, Edit, Lease, Snapshot, Tables
 from tenure.core.blocks.values import (
@@ -56,13 +56,13 @@ def on_writes_authorized(edit: Edit, event: WritesAuthorized) -> Done:
     if event.dependencies != stored:
         raise DependencyMismatchError(event.request, stored, event.dependencies)
     blocks = lease.copies[lease.pending.start : lease.pending.stop]
-    actual = pool.pending_dependencies(tables, blocks)
+    actual = tags.pending_dependencies(tables, blocks)
     if actual != stored:
         raise DependencyMismatchError(event.request, actual, event.dependencies)
-    pool.check_authorizable(tables, blocks, event.dependencies)
+    tags.check_authorizable(tables, blocks, event.dependencies)
 
     drop_snapshots(edit, event.request)
-    pool.authorize(edit, blocks)
+    tags.authorize(edit, blocks)
     set_pending(edit, lease, None)
     return Done()
 
@@ -105,7 +105,7 @@ def _are_sources(tables: Tables, lease: Lease, positions: tuple[int, ...]) -> bo
         if lease.pending is not None and lease.pending.start <= position < lease.pending.stop:
             return False
         previous = position
-    return pool.can_attach(tables, [lease.copies[position] for position in positions])
+    return tags.can_attach(tables, [lease.copies[position] for position in positions])
 
 
 def _find_snapshot(tables: Tables, key: SnapshotId) -> Snapshot:
@@ -142,13 +142,13 @@ def on_dependency_attached(edit: Edit, event: DependencyAttached) -> Done:
     snapshot = _find_snapshot(edit.tables, event.snapshot)
     if snapshot.request != event.request:
         raise SnapshotOwnerError(event.snapshot, snapshot.request, event.request)
-    pool.check_attachable(edit.tables, snapshot.blocks, event.dependency)
+    tags.check_attachable(edit.tables, snapshot.blocks, event.dependency)
 
-    pool.attach(edit, snapshot.blocks, event.dependency)
+    tags.attach(edit, snapshot.blocks, event.dependency)
     _end_snapshot(edit, event.snapshot, snapshot)
     return Done()
 
 
 def on_dependency_satisfied(edit: Edit, event: DependencySatisfied) -> WasPending:
     """End a transfer. An id that is not pending is no error."""
-    return WasPending(pool.satisfy(edit, event.dependency))
+    return WasPending(tags.satisfy(edit, event.dependency))

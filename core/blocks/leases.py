@@ -6,7 +6,7 @@ Source: the lease operations of the seed's manager, in their strict versions.
 import struct
 from typing import cast
 
-from tenure.core.blocks import pool
+from tenure.core.blocks import pool, tags
 from tenure.core.blocks.hashing import TOKEN_BYTES, request_bytes
 from tenure.core.blocks.publish import publish_removed
 from tenure.core.blocks.sequence import RequestSequence
@@ -207,6 +207,7 @@ def _reusable(tables: Tables, lease: Lease, held: int, target: int, reusable_blo
     wanted = max(0, reusable_blocks - held)
     if wanted > target - held:
         raise PrefixExceedsGrowthError(lease.request, wanted, target - held)
+    # I36: with caching off nothing is ever visible, so nothing can be shared.
     if reusable_blocks and not tables.caching:
         raise CachingOffError(lease.request, reusable_blocks)
     candidates = lease.hashes[held : held + wanted]
@@ -227,7 +228,7 @@ def hold_fresh(edit: Edit, lease: Lease, taken: list[BlockId]) -> tuple[int, ...
     tables, start = edit.tables, len(lease.copies)
     blocks = pool.allocate_private(edit, taken)
     hold(edit, lease, blocks)
-    dependencies = pool.pending_dependencies(tables, blocks)
+    dependencies = tags.pending_dependencies(tables, blocks)
     if dependencies:
         # Every fresh position waits, also those whose own block is clean: one write covers them all.
         numbered = tuple((dependency, tables.dependencies[dependency].number) for dependency in dependencies)
@@ -264,6 +265,7 @@ def on_lease_finished(edit: Edit, event: LeaseFinished) -> Done:
 
 
 def _release_all(edit: Edit, lease: Lease) -> None:
+    """Give everything back. I31: what no lease or reservation holds is free or inactive."""
     if not lease.copies:
         return
     drop_snapshots(edit, lease.request)

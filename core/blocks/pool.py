@@ -15,18 +15,15 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from tenure.core.blocks.publish import publish_removed
-from tenure.core.blocks.tables import EMPTY, INACTIVE, PRIVATE, Attachment, Edit, Tables
-from tenure.core.blocks.values import BlockHash, BlockId, DependencyId, Exhausted
+from tenure.core.blocks.tables import EMPTY, INACTIVE, PRIVATE, Edit, Tables
+from tenure.core.blocks.tags import drop_authorizations, has_content
+from tenure.core.blocks.values import BlockHash, BlockId, Exhausted
 from tenure.core.errors import (
-    AuthorizedTwiceError,
     CopyNotPrivateError,
-    DependencyPendingError,
-    OmittedDependencyError,
     PinUnderflowError,
     PrefixExceedsLayoutError,
     PrefixNotResidentError,
     ReferenceUnderflowError,
-    SourcesChangedError,
     UnauthorizedWriteError,
     UnknownCopyError,
 )
@@ -81,26 +78,6 @@ def shortfall(tables: Tables, hits: Sequence[BlockId], fresh: int) -> Exhausted 
         return None
     evictable = inactive - len({block for block in hits if tables.copies[block] >= INACTIVE})
     return Exhausted(fresh, free + evictable) if need > evictable else None
-
-
-def pending_dependencies(tables: Tables, blocks: Iterable[BlockId]) -> tuple[DependencyId, ...]:
-    """The pending dependencies of the blocks, in order, each once; blocks without one are passed over."""
-    tags = tables.tags
-    if not tags:
-        return ()
-    return tuple(dict.fromkeys(tags[block] for block in blocks if block in tags))
-
-
-def can_attach(tables: Tables, blocks: Sequence[BlockId]) -> bool:
-    """Whether the blocks are distinct copies that no pending transfer reads."""
-    if len(set(blocks)) != len(blocks):
-        return False
-    return all(has_content(tables, block) and block not in tables.tags for block in blocks)
-
-
-def has_content(tables: Tables, block: BlockId) -> bool:
-    """Whether a block holds a copy."""
-    return 0 <= block < len(tables.copies) and tables.copies[block] != EMPTY
 
 
 def _exhaust(calls: Iterable[None]) -> None:
@@ -335,7 +312,7 @@ def cache_private(edit: Edit, blocks: Sequence[BlockId], hashes: Sequence[BlockH
         copies[block] = 1
         hash_of[block] = block_hash
     if tables.authorized:
-        _drop_authorizations(edit, blocks)
+        drop_authorizations(edit, blocks)
     if tables.primary.keys().isdisjoint(hashes) and len(set(hashes)) == count:
         log((ITEMS, tables.primary, hashes, [MISSING] * count))
         tables.primary.update(zip(hashes, blocks, strict=True))
@@ -351,7 +328,7 @@ def cache_one(edit: Edit, block: BlockId, block_hash: BlockHash) -> bool:
     log((CELL, tables.hash_of, block, tables.hash_of[block]))
     tables.hash_of[block] = block_hash
     if tables.authorized:
-        _drop_authorizations(edit, (block,))
+        drop_authorizations(edit, (block,))
     return _index(edit, block, block_hash)
 
 
@@ -369,7 +346,7 @@ def _index(edit: Edit, block: BlockId, block_hash: BlockHash) -> bool:
 
 
 def release(edit: Edit, blocks: Sequence[BlockId]) -> None:
-    """Let go of one lease entry's hold per occurrence, in order.
+    """Let go of one lease entry's hold per occurrence, in order. I10: an entry held is a reference counted.
 
     A private copy becomes free capacity; a cached one that nobody uses any more becomes inactive and stays visible.
 
@@ -405,84 +382,5 @@ def release(edit: Edit, blocks: Sequence[BlockId]) -> None:
         _enter_lru(edit, inactive)
     if freed:
         if tables.authorized:
-            _drop_authorizations(edit, freed)
+            drop_authorizations(edit, freed)
         give_back(edit, freed)
-
-
-# --- Fences -----------------------------------------------------------------------------------------------------
-
-
-def check_attachable(tables: Tables, blocks: Sequence[BlockId], dependency: DependencyId) -> None:
-    """Refuse a transfer whose id is in use, or whose sources will not do.
-
-    Raises:
-        DependencyPendingError: the id is in use.
-        SourcesChangedError: `can_attach` does not hold.
-    """
-    if dependency in tables.dependencies:
-        raise DependencyPendingError(dependency)
-    if not can_attach(tables, blocks):
-        raise SourcesChangedError(tuple(blocks))
-
-
-def attach(edit: Edit, blocks: tuple[BlockId, ...], dependency: DependencyId) -> None:
-    """Tag copies as read by a transfer; the caller asked `check_attachable`.
-
-    Nothing is pinned: the tag stays with the block through whatever comes.
-    """
-    tables, log = edit.tables, edit.journal.append
-    tables.attached_ever += 1
-    log((ITEM, tables.dependencies, dependency, MISSING))
-    tables.dependencies[dependency] = Attachment(tables.attached_ever, blocks)
-    log((ITEMS, tables.tags, blocks, [MISSING] * len(blocks)))
-    tables.tags.update(dict.fromkeys(blocks, dependency))
-
-
-def satisfy(edit: Edit, dependency: DependencyId) -> bool:
-    """End a transfer: all its tags are void for good, and its id may be attached anew. Whether it was pending."""
-    tables, log = edit.tables, edit.journal.append
-    attachment = tables.dependencies.get(dependency)
-    if attachment is None:
-        return False
-    log((ITEM, tables.dependencies, dependency, attachment))
-    del tables.dependencies[dependency]
-    for block in attachment.blocks:
-        log((ITEM, tables.tags, block, dependency))
-        del tables.tags[block]
-    if tables.authorized:
-        _drop_authorizations(edit, attachment.blocks)
-    return True
-
-
-def check_authorizable(tables: Tables, blocks: Sequence[BlockId], dependencies: Sequence[DependencyId]) -> None:
-    """Refuse an authorization that names too little, or comes twice.
-
-    Raises:
-        UnknownCopyError: a block has no content.
-        OmittedDependencyError: a block's pending dependency is not among `dependencies`.
-        AuthorizedTwiceError: a block's write is authorized already.
-    """
-    for block in blocks:
-        if not has_content(tables, block):
-            raise UnknownCopyError(block)
-        dependency = tables.tags.get(block)
-        if dependency is None:
-            continue
-        if dependency not in dependencies:
-            raise OmittedDependencyError(block, dependency)
-        if block in tables.authorized:
-            raise AuthorizedTwiceError(block)
-
-
-def authorize(edit: Edit, blocks: Sequence[BlockId]) -> None:
-    """Allow the next write of those blocks that carry a pending dependency; the caller checked."""
-    tagged = [block for block in blocks if block in edit.tables.tags]
-    edit.journal.append((ITEMS, edit.tables.authorized, tagged, [MISSING] * len(tagged)))
-    edit.tables.authorized.update(dict.fromkeys(tagged))
-
-
-def _drop_authorizations(edit: Edit, blocks: Sequence[BlockId]) -> None:
-    for block in blocks:
-        if block in edit.tables.authorized:
-            edit.journal.append((ITEM, edit.tables.authorized, block, None))
-            del edit.tables.authorized[block]

@@ -3,7 +3,8 @@
 Nothing is built and no event id is used when nobody listens, or when there is no hash to name;
 with caching off no hash ever becomes visible.
 
-Rules: I24 (consecutive ids), I26 (no hash twice), I27 (a group is consecutive, its parent is the entry before it).
+Rules: I24 (consecutive ids), I25 (the events tell exactly what is visible), I26 (no hash twice), I27 (a group is
+consecutive, its parent is the entry before it).
 """
 
 from collections.abc import Sequence

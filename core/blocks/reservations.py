@@ -7,7 +7,7 @@ Source: decode and destination reservations of the seed's manager.
 
 from typing import Literal
 
-from tenure.core.blocks import pool
+from tenure.core.blocks import pool, tags
 from tenure.core.blocks.leases import (
     check_table,
     find_lease,
@@ -93,7 +93,7 @@ def _reserve(edit: Edit, lease: Lease | None, hits: list[BlockId], fresh: int) -
         blocks=len(hits) + fresh,
         fresh=fresh,
         transferable_tokens=fresh * tables.block_size,
-        dependencies=pool.pending_dependencies(tables, reversed(taken)),
+        dependencies=tags.pending_dependencies(tables, reversed(taken)),
     )
 
 
@@ -271,7 +271,7 @@ def _check_activation(tables: Tables, lease: Lease, key: ReservationId, reservat
     blocks, prompt_blocks = len(reservation.prefix) + len(reservation.fresh), _prompt_blocks(tables, lease)
     if blocks > prompt_blocks:
         raise ReservationExceedsPromptError(key, blocks, prompt_blocks)
-    dependencies = pool.pending_dependencies(tables, reversed(reservation.fresh))
+    dependencies = tags.pending_dependencies(tables, reversed(reservation.fresh))
     if dependencies:
         raise PendingDependenciesError(key, dependencies)
     for position, (block_hash, _) in enumerate(reservation.prefix):
@@ -312,4 +312,4 @@ def destination_pending(tables: Tables, key: ReservationId) -> tuple[int, ...]:
         UnknownReservationError, ReservationKindError.
     """
     reservation = find_reservation(tables, key, "destination")
-    return pool.pending_dependencies(tables, reversed(reservation.fresh))
+    return tags.pending_dependencies(tables, reversed(reservation.fresh))

@@ -45,7 +45,7 @@ class BlockState(Version[Tables, Journal]):
     def edited(self, event: Told, handle: Callable[[Edit, Told], Result]) -> tuple[Self, Result, tuple[Command, ...]]:
         """The state after `handle` took `event`, its result and its commands; this state itself if nothing changed.
 
-        Whatever `handle` raises, this state is as it was.
+        Whatever `handle` raises, this state is as it was (I14).
         """
         tables = self._own()
         if self._copying:

@@ -3,7 +3,7 @@
 Nothing here decides anything. The tables are mutated in place by the newest state's transition, and every change
 goes into the edit's journal, so that an older state can be had back and a raise leaves no trace.
 
-What is derived is not stored: a block is *reserved* if it is neither free nor a copy; an entry's copy waits to be
+What is derived is not stored: a block is *reserved* if it is neither free nor a copy (I02); an entry's copy waits to be
 cached iff it is private under a known hash; a lease's resident entries are a prefix of its table; a dependency tag
 stays with its block number, whatever becomes of the block.
 """
@@ -196,14 +196,16 @@ class Tables:
         # Per block that was ever used: references of a cached copy in use (0 if it is only pinned), its place in the
         # LRU if it is inactive, PRIVATE or EMPTY. The other blocks, [len(copies), capacity), are free.
         self.copies: list[int] = []
-        # Per block that was ever used: the hash of its cached copy; of no meaning where there is none.
+        # Per block that was ever used: the hash of its cached copy; of no meaning where there is none. I06: a block
+        # has one cell, so one copy has one hash.
         self.hash_of: list[BlockHash] = []
-        # Cached copies with at least one pin.
+        # Cached copies with at least one pin. I09: one pin an occurrence in a live reservation's prefix.
         self.pins: dict[BlockId, int] = {}
         self.primary: dict[BlockHash, BlockId] = {}
         # Hashes with at least two copies: the younger ones in the order they were cached.
         self.duplicates: dict[BlockHash, tuple[BlockId, ...]] = {}
-        # Inactive copies by place: places only grow, so the smallest is the next to be evicted.
+        # Inactive copies by place: places only grow, so the smallest is the next to be evicted. I03, I05: the place
+        # stands here and in `copies`, and nowhere else, so no half of a link can be left behind.
         self.lru: dict[int, BlockId] = {}
         # Invariant: INACTIVE <= lru_head <= every key of lru < lru_tail.
         self.lru_head = INACTIVE
@@ -252,12 +254,12 @@ class Tables:
 
     @property
     def num_free(self) -> int:
-        """Blocks of anonymous capacity."""
+        """Blocks of anonymous capacity. I01: every other block holds a copy or is set aside."""
         return len(self.free) + self.capacity - len(self.copies)
 
     @property
     def num_active(self) -> int:
-        """Copies in use, and blocks set aside: what is neither free nor inactive."""
+        """Copies in use, and blocks set aside. I11, I12: what is neither free nor inactive, so never out of range."""
         return self.capacity - self.num_free - len(self.lru)
 
     def clone(self) -> Self:

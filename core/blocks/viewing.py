@@ -1,7 +1,7 @@
 """Makes a `BlockView` of the tables: the only place that shows them to the outside as a whole."""
 
-from tenure.core.blocks.pool import pending_dependencies
 from tenure.core.blocks.tables import EMPTY, INACTIVE, PRIVATE, Lease, Reservation, Tables, sorted_requests
+from tenure.core.blocks.tags import pending_dependencies
 from tenure.core.blocks.view import (
     BlockView,
     CachedCopy,

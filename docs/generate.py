@@ -1,0 +1,74 @@
+"""Writes what the docs take from the code: the rules, where each is upheld and tested, and the lifecycle diagrams.
+
+Run `python docs/generate.py` after a rule, a goal or a lifecycle changed; a test fails while the docs are stale.
+"""
+
+import re
+from pathlib import Path
+
+from tenure.core.blocks.lifecycles import block_diagram, lease_diagram
+from tenure.spec.blocks.goals import GOALS, RUN_GOALS
+from tenure.spec.blocks.rules import RULES
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def mentions(folder: str, rule: str) -> list[str]:
+    """Files below a folder that name a rule, in code, comment or test name."""
+    pattern = re.compile(rf"\b{rule}\b|_{rule.lower()}_", re.ASCII)
+    files = sorted((ROOT / folder).rglob("*.py"))
+    return [file.relative_to(ROOT).as_posix() for file in files if pattern.search(file.read_text())]
+
+
+def invariants_page() -> str:
+    """The page of all rules and goals."""
+    lines = [
+        "# Rules of the block machine",
+        "",
+        "Generated from `spec/blocks` by `docs/generate.py`; do not edit. Ids are never used again for another rule. A",
+        "*predicate* holds in every state; a *transition rule* holds of what one event did. Both are checked after",
+        "every event of the stateful tests, of the tests' own histories, and of `tenure replay --check`.",
+        "",
+    ]
+    for rule in RULES:
+        upheld = ", ".join(f"`{file}`" for file in mentions("core", rule.id))
+        tested = ", ".join(f"`{file}`" for file in mentions("tests", rule.id))
+        lines += [
+            f"## {rule.id}",
+            "",
+            f"**{rule.sentence}** {rule.reason}",
+            "",
+            "| kind | source | upheld in | tests |",
+            "|---|---|---|---|",
+            f"| {rule.kind} | {rule.source} | {upheld} | {tested} |",
+            "",
+        ]
+    lines += ["## Goals", "", "What must be reachable, so that no rule holds by never being put to the test.", ""]
+    lines += ["| goal | reached when |", "|---|---|"]
+    lines += [f"| {goal.name} | {goal.sentence} |" for goal in GOALS]
+    lines += [f"| {goal.name} | {goal.sentence} |" for goal in RUN_GOALS]
+    return "\n".join(lines) + "\n"
+
+
+def with_diagrams(page: str) -> str:
+    """A page with the text between each pair of diagram markers drawn anew."""
+    for name, diagram in (("block", block_diagram()), ("lease", lease_diagram())):
+        begin, end = f"<!-- begin {name} diagram -->", f"<!-- end {name} diagram -->"
+        drawn = f"{begin}\n```mermaid\n{diagram}\n```\n{end}"
+        before, _, rest = page.partition(begin)
+        page = before + drawn + rest.partition(end)[2]
+    return page
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page, as it should be."""
+    architecture = ROOT / "docs" / "architecture.md"
+    return {
+        ROOT / "docs" / "invariants.md": invariants_page(),
+        architecture: with_diagrams(architecture.read_text()),
+    }
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text)
