@@ -13,7 +13,7 @@ import json
 import random
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ class Clock:
         self.counts: dict[str, int] = {}
 
     @contextmanager
-    def measure(self, kind: str, count: int = 1) -> Iterator[None]:
+    def measure(self, kind: str, count: int = 1) -> Generator[None, None, None]:
         """Add the CPU time of the block to `kind`."""
         started = time.process_time()
         yield
@@ -190,7 +190,7 @@ class UncheckedPool:
 
     def lookup(self, hashes: list[int]) -> list[int]:
         """Blocks of the longest visible prefix."""
-        found = []
+        found: list[int] = []
         for block_hash in hashes:
             block = self.block_of.get(block_hash)
             if block is None:
@@ -321,7 +321,7 @@ def show(figures: dict[str, Any]) -> None:
 
 def main() -> None:
     """Parse the command line, measure, print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--requests", type=int, default=REQUESTS, help="requests to serve (default 2000)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the best counts (default 3)")

@@ -21,6 +21,7 @@ from tenure import (
     TenureError,
 )
 from tenure.core.blocks.values import Command
+from tenure.core.blocks.view import PrefixHit
 from tenure.spec.blocks.mirror import KvMirror
 from tenure.spec.blocks.rules import check_view
 
@@ -40,7 +41,7 @@ def test_every_operation_of_the_machine_is_a_method() -> None:
     assert manager.block_table("a") == (0, 1, 2)
     names = manager.block_hashes("a")
     assert names[0] is not None
-    assert manager.prefix_hit(names[0]) == tenure.core.blocks.view.PrefixHit(True)
+    assert manager.prefix_hit(names[0]) == PrefixHit(True)
     sources = manager.snapshot_store_sources("a", [0, 1])
     assert isinstance(sources, Sources)
     assert manager.snapshot_store_sources("a", [2]) is None
@@ -69,7 +70,7 @@ def test_every_operation_of_the_machine_is_a_method() -> None:
     stored = [each for each in heard if isinstance(each, PublishStored)]
     removed = [each for each in heard if isinstance(each, PublishRemoved)]
     assert [each.event_id for each in heard if not isinstance(each, RecordTrace)] == list(range(len(heard)))
-    assert {each.dp_rank for each in (*stored, *removed)} == {2}
+    assert {each.dp_rank for each in stored} == {each.dp_rank for each in removed} == {2}
     assert removed
 
 

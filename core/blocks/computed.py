@@ -22,6 +22,7 @@ from tenure.core.errors import (
     TokenRangeError,
     UnauthorizedWriteError,
     UnresolvedParentError,
+    UnresolvedTailError,
 )
 from tenure.core.persistent import ATTRIBUTE, TAIL
 
@@ -67,11 +68,15 @@ def finalize(edit: Edit, lease: Lease, before: int, after: int) -> None:
         UnresolvedParentError: the block before an unresolved one is unresolved itself.
         MissingTokensError: a block's tokens are not all known.
         BlockNotHeldError: a block that would become visible is not held.
+        UnresolvedTailError: all tokens are computed, and the last full block was left out.
     """
     tables = edit.tables
     size = tables.block_size
     first, stop = before // size, min(after // size, len(lease.hashes))
     if first >= stop:
+        # Edge 7: a range that completes nothing must not leave a computed block without a name behind it.
+        if not _tail_is_right(lease, size, after):
+            raise UnresolvedTailError(lease.request, after, lease.length)
         return
     completed = _complete(tables, lease, first, stop)
 
@@ -82,9 +87,14 @@ def finalize(edit: Edit, lease: Lease, before: int, after: int) -> None:
         visible = pool.cache_private(edit, completed.blocks, completed.hashes)
         publish_stored(edit, lease, completed.positions, visible)
     _drop_tokens(edit, lease, stop * size)
-    assert lease.hashes[-1] is not None or tail_may_be_unresolved(
-        lease.length, size, lease.length - lease.prompt_tokens, after
-    )
+    assert _tail_is_right(lease, size, after)
+
+
+def _tail_is_right(lease: Lease, block_size: int, computed: int) -> bool:
+    if not lease.hashes or lease.hashes[-1] is not None:
+        return True
+    length = lease.length
+    return tail_may_be_unresolved(length, block_size, length - lease.prompt_tokens, computed)
 
 
 def _complete(tables: Tables, lease: Lease, first: int, stop: int) -> _Completed:
@@ -92,8 +102,9 @@ def _complete(tables: Tables, lease: Lease, first: int, stop: int) -> _Completed
     copies, held, caching = lease.copies, len(lease.copies), tables.caching
     parent = lease.hashes[first - 1] if first else None
     for position in range(first, stop):
-        if lease.pending is not None:
-            _check_authorized(lease, position)
+        pending = lease.pending
+        if pending is not None and pending.start <= position < pending.stop:
+            raise UnauthorizedWriteError(lease.request, copies[position], pending.dependencies)
         block_hash = lease.hashes[position]
         if block_hash is None:
             block_hash, local = _identity(tables, lease, position, parent)
@@ -108,12 +119,6 @@ def _complete(tables: Tables, lease: Lease, first: int, stop: int) -> _Completed
             completed.blocks.append(copies[position])
             completed.hashes.append(block_hash)
     return completed
-
-
-def _check_authorized(lease: Lease, position: int) -> None:
-    pending = lease.pending
-    if pending is not None and pending.start <= position < pending.stop:
-        raise UnauthorizedWriteError(lease.request, lease.copies[position], pending.dependencies)
 
 
 def _identity(tables: Tables, lease: Lease, position: int, parent: BlockHash | None) -> tuple[BlockHash, int | None]:

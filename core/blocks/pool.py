@@ -321,14 +321,12 @@ def cache_private(edit: Edit, blocks: Sequence[BlockId], hashes: Sequence[BlockH
 
 
 def cache_one(edit: Edit, block: BlockId, block_hash: BlockHash) -> bool:
-    """`cache_private` of one block; whether its hash became visible."""
+    """`cache_private` of one block while no transfer is pending; whether its hash became visible."""
     tables, log = edit.tables, edit.journal.append
     log((CELL, tables.copies, block, PRIVATE))
     tables.copies[block] = 1
     log((CELL, tables.hash_of, block, tables.hash_of[block]))
     tables.hash_of[block] = block_hash
-    if tables.authorized:
-        drop_authorizations(edit, (block,))
     return _index(edit, block, block_hash)
 
 

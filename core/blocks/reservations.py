@@ -5,7 +5,7 @@ A reservation id dies at release, cancel or activation, once; a decode reservati
 Source: decode and destination reservations of the seed's manager.
 """
 
-from typing import Literal
+from typing import Literal, cast
 
 from tenure.core.blocks import pool, tags
 from tenure.core.blocks.leases import (
@@ -45,11 +45,9 @@ from tenure.core.errors import (
     ReservationKindError,
     ReservationOwnerError,
     ReservationTooSmallError,
-    ReservedHashChangedError,
     SuffixBeyondTableError,
     SuffixMismatchError,
     UnknownReservationError,
-    UnresolvedPrefixError,
 )
 from tenure.core.persistent import ITEM, MISSING
 
@@ -195,19 +193,17 @@ def on_external_prefix_requested(edit: Edit, event: ExternalPrefixRequested) -> 
         UnknownLeaseError, NegativeCountError.
         LeaseResidentError: the lease already holds blocks.
         EmptySuffixError, SuffixBeyondTableError, SuffixMismatchError: the suffix is not the request's.
-        UnresolvedPrefixError, PrefixNotResidentError: a prefix block that cannot be pinned.
+        PrefixNotResidentError: a prefix block that cannot be pinned.
     """
     tables, prefix = edit.tables, event.prefix_blocks
     lease = _empty_lease(tables, event.request)
     if prefix < 0:
         raise NegativeCountError(event.request, "prefix_blocks", prefix)
     _check_suffix(lease, prefix, event.suffix)
-    candidates: list[BlockHash] = []
-    for position, block_hash in enumerate(lease.hashes[:prefix]):
-        if block_hash is None:
-            raise UnresolvedPrefixError(event.request, position)
-        candidates.append(block_hash)
-    hits = pool.exact_prefix(tables, candidates, prefix + len(event.suffix))
+    candidates = lease.hashes[:prefix]
+    # I32: unresolved blocks are the last of a table, and the suffix behind these is resolved.
+    assert None not in candidates
+    hits = pool.exact_prefix(tables, cast("list[BlockHash]", candidates), prefix + len(event.suffix))
     return _reserve(edit, lease, hits, len(event.suffix))
 
 
@@ -239,7 +235,7 @@ def on_destination_activated(edit: Edit, event: DestinationActivated) -> Done:
         UnknownReservationError, ReservationKindError, UnknownLeaseError.
         ReservationOwnerError: it was made for another request, or for an earlier lease of this one.
         LeaseResidentError: the lease already holds blocks.
-        ReservationExceedsPromptError, ReservedHashChangedError: it does not fit the lease.
+        ReservationExceedsPromptError: it covers more than the prompt.
         PendingDependenciesError: a transfer still reads its capacity.
     """
     tables = edit.tables
@@ -275,8 +271,8 @@ def _check_activation(tables: Tables, lease: Lease, key: ReservationId, reservat
     if dependencies:
         raise PendingDependenciesError(key, dependencies)
     for position, (block_hash, _) in enumerate(reservation.prefix):
-        if lease.hashes[position] != block_hash:
-            raise ReservedHashChangedError(key, position, block_hash, lease.hashes[position])
+        # I32: a resolved hash never changes, and the reservation was made for this very lease.
+        assert lease.hashes[position] == block_hash
 
 
 def _publish_fresh(edit: Edit, lease: Lease, start: int, stop: int) -> None:

@@ -74,22 +74,6 @@ class ReservationExceedsPromptError(ContractError):
 
 
 @dataclass(eq=False)
-class ReservedHashChangedError(ContractError):
-    """A pinned prefix block that is not what the lease has at that position."""
-
-    reservation: int
-    position: int
-    reserved: int
-    found: int | None
-
-    def sentence(self) -> str:
-        return (
-            f"reservation {self.reservation}, block {self.position}: hash {self.reserved} was pinned, "
-            f"the lease has {self.found}"
-        )
-
-
-@dataclass(eq=False)
 class PendingDependenciesError(ContractError):
     """A destination whose capacity is still read by earlier transfers."""
 

@@ -39,7 +39,8 @@ from tenure.core.blocks.values import (
 from tenure.core.blocks.view import BlockView
 from tenure.core.config import BlockConfig
 from tenure.core.errors import TenureError
-from tenure.spec.blocks.rules import Observation, check_observation, check_view
+from tenure.spec.blocks.rule import Observation
+from tenure.spec.blocks.rules import check_observation, check_view
 
 
 class Machine:

@@ -252,6 +252,7 @@ def fenced_rows() -> list[tuple[Machine, Event]]:
         (grown, ReservedAllocationRequested("r", 9, reservation)),
         at(F, TokensComputed("r", 0, 3)),
         at(F, TokensComputed("r", 0, 4)),
+        (fenced_later_block(), TokensComputed("r", 0, 4)),
         at(F, StepComputed(("r",))),
         (full, StepComputed(("r",))),
         fenced_beside_destination(),
@@ -298,7 +299,7 @@ def test_lease_cells_cover_every_event_that_names_a_request() -> None:
         DependencySatisfied,
     }
 
-    assert set(Event.__args__) == named | nameless  # type: ignore[attr-defined]
+    assert set(Event.__args__) == named | nameless
 
 
 # --- Blocks -----------------------------------------------------------------------------------------------------

@@ -157,7 +157,7 @@ def test_manager_10_the_whole_life_of_blocks() -> None:
 
     machine.finish(1)
     assert (machine.active, machine.inactive) == (4, 2)
-    assert [machine.is_active(each) for each in first if each is not None] == [True, True, False, False]
+    assert [machine.is_active(each or 0) for each in first] == [True, True, False, False]
     machine.finish(2)
     assert (machine.active, machine.inactive) == (0, 5)
     machine.take_events()

@@ -1,5 +1,7 @@
 """The edges where the seed is loose and Tenure strict, and what no golden file covers."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tenure.core.blocks import queries
@@ -56,6 +58,7 @@ from tenure.core.errors import (
     UnknownLeaseError,
     UnknownSnapshotError,
     UnresolvedParentError,
+    UnresolvedTailError,
 )
 from tests.blocks.harness import Machine
 
@@ -155,6 +158,19 @@ def test_edge_5_a_tail_beyond_its_tokens_is_refused() -> None:
     machine.allocate(1, 6)
 
     machine.refuses(TokensComputed(1, 4, 8), MissingTokensError, r"only \[4, 6\) are known")
+
+
+def test_edge_7_a_full_tail_left_out_is_refused_once_everything_is_computed() -> None:
+    """A range that completes nothing cannot hide it."""
+    machine = Machine(4)
+    machine.open(1, [0, 1, 2], 5)
+    machine.allocate(1, 3)
+    machine.generate(1)
+    machine.finalize(1, 0, 3)
+
+    machine.refuses(TokensComputed(1, 4, 4), UnresolvedTailError, "4 of 4 tokens are computed")
+    machine.open(2, [])
+    machine.finalize(2, 0, 0)
 
 
 def test_edge_6_without_caching_uncomputed_blocks_are_sources() -> None:
@@ -516,7 +532,7 @@ def test_a_snapshot_dies_when_its_lease_changes(change: str) -> None:
     assert isinstance(snapshot, Sources)
     if change == "prune":
         machine.satisfy(9)
-    {
+    changes: dict[str, Callable[[], object]] = {
         "allocate": lambda: machine.tell(AllocationRequested("a", 5)),
         "computed": lambda: machine.finalize("a", 4, 8),
         "generated": lambda: machine.generate("a"),
@@ -526,7 +542,8 @@ def test_a_snapshot_dies_when_its_lease_changes(change: str) -> None:
         "growth": lambda: machine.tell(GrowthScheduled(("a",))),
         "step": lambda: machine.tell(StepComputed(("a",))),
         "prune": lambda: machine.tell(AllocationRequested("a", 5)),
-    }[change]()
+    }
+    changes[change]()
 
     machine.refuses(DependencyAttached("a", snapshot.snapshot, 1), UnknownSnapshotError)
 
@@ -669,6 +686,38 @@ def test_a_batch_of_growth_finds_no_capacity_for_several_blocks() -> None:
 
     assert machine.tell(GrowthScheduled(("a",))) == GrowthReady(0, (), ())
     assert before is machine.state
+
+
+def test_decode_growth_takes_returned_blocks_first_and_reports_no_duplicate_it_evicts() -> None:
+    """The short way of a decode step takes capacity in the same order as the long one."""
+    machine = Machine(3, kv_events=True)
+    machine.cached("one", [7])
+    machine.cached("two", [7])
+    machine.finish("one")
+    machine.open("a", range(4), 9, retain_local_hashes=False)
+    machine.release(machine.reserve(1))
+    machine.allocate("a", 4)
+    machine.finalize("a", 0, 4)
+    machine.generate("a")
+    machine.take_events()
+    assert machine.tell(GrowthScheduled(("a",))) == GrowthReady(1, (("a", 0),), ())
+    for _ in range(4):
+        machine.tell(StepComputed(("a",)))
+    assert machine.stored() == [((machine.hashes("a")[1],), machine.hashes("a")[0])]
+    machine.finish("two")
+
+    assert machine.tell(GrowthScheduled(("a",))) == GrowthReady(1, (("a", 1),), ())
+    assert machine.removed() == [7]
+    assert machine.tell(StepComputed(())) == StepAppended(())
+    machine.preempt("a")
+    assert machine.tell(GrowthScheduled(())) == GrowthReady(0, (), ())
+    machine.open("b", range(4), 9)
+    machine.allocate("b", 4)
+    machine.generate("b")
+    machine.preempt("b")
+    machine.open("c", [5], 9)
+
+    assert machine.tell(GrowthScheduled(("c",))).served == 1
 
 
 def test_steps_with_emitted_tokens_and_keys_take_the_general_way() -> None:

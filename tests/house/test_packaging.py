@@ -19,9 +19,10 @@ def packages_on_disk() -> dict[str, str]:
     for top in (*TOP, "tenure"):
         for init in (ROOT / top).rglob("__init__.py"):
             folder = init.parent.relative_to(ROOT)
-            if folder.parts[0] == "tenure" and len(folder.parts) > 1 and folder.parts[1] in TOP:
+            parts = folder.as_posix().split("/")
+            if parts[0] == "tenure" and len(parts) > 1 and parts[1] in TOP:
                 continue
-            name = ".".join(folder.parts if folder.parts[0] == "tenure" else ("tenure", *folder.parts))
+            name = ".".join(parts if parts[0] == "tenure" else ["tenure", *parts])
             found[name] = folder.as_posix()
     return found
 

@@ -1,0 +1,75 @@
+"""Every error makes its own sentence: value first, then the rule, then what to do."""
+
+import dataclasses
+from typing import Any, cast, get_type_hints
+
+import pytest
+
+from tenure.core import errors
+from tenure.core.errors import CapacityError, ContractError, InvariantViolation, Scope, TenureError
+
+NAMED: list[Any] = [getattr(errors, name) for name in errors.__all__]
+CONCRETE: list[Any] = [each for each in NAMED if issubclass(each, TenureError) and dataclasses.is_dataclass(each)]
+
+SAMPLES: dict[str, Any] = {"request": "the-request", "owner": "the-owner", "found": 4711, "is_full": True}
+
+
+def make(error: type[Any], **changes: Any) -> TenureError:
+    """An instance with a recognizable value in every field."""
+    hints = get_type_hints(error)
+    values: dict[str, Any] = {}
+    for number, field in enumerate(dataclasses.fields(error)):
+        hint = str(hints[field.name])
+        if field.name in changes:
+            values[field.name] = changes[field.name]
+        elif "tuple" in hint:
+            values[field.name] = (8001, 8002)
+        elif "str" in hint and field.name not in SAMPLES:
+            values[field.name] = f"text-{number}"
+        else:
+            values[field.name] = SAMPLES.get(field.name, 9001 + number)
+    raised = error(**values)
+    assert isinstance(raised, TenureError)
+    return raised
+
+
+@pytest.mark.parametrize("error", CONCRETE, ids=lambda error: error.__name__)
+def test_every_error_names_its_fields_in_a_sentence(error: type[TenureError]) -> None:
+    """A message without the numbers cannot be acted on."""
+    raised = make(error)
+    sentence = str(raised)
+    for field in dataclasses.fields(raised):  # type: ignore[arg-type]
+        value: Any = getattr(raised, field.name)
+        for part in cast("tuple[Any, ...]", value if isinstance(value, tuple) else (value,)):
+            assert isinstance(part, bool) or str(part) in sentence, field.name
+
+    assert isinstance(raised, ContractError | CapacityError)
+    assert isinstance(raised.scope, Scope)
+    assert sentence == raised.sentence()
+    assert "  " not in sentence
+
+
+def test_sentences_that_depend_on_their_fields() -> None:
+    """Another cause, another sentence."""
+    assert "at least 2" in str(errors.SequenceBlockSizeError("r", 1))
+    assert "the machine's 16" in str(errors.SequenceBlockSizeError("r", 4, 16))
+    assert "must not have one" in str(errors.IdentityLayoutError("r", 1, is_full=False))
+    assert str(errors.NegativeCountError(None, "blocks", -1)).startswith("blocks is -1")
+    assert "earlier lease" in str(errors.ReservationOwnerError(1, "r", "r"))
+    assert str(errors.UnauthorizedWriteError(None, 3, (1,))).startswith("block 3")
+
+
+def test_the_root_of_the_hierarchy_is_abstract() -> None:
+    """Nobody raises it."""
+    with pytest.raises(NotImplementedError):
+        str(TenureError())
+
+
+def test_an_invariant_violation_is_no_error_a_caller_handles() -> None:
+    """It is an AssertionError with a rule's id."""
+    violation = InvariantViolation("I07", "hash 3 has no copy")
+
+    assert not isinstance(violation, TenureError)
+    assert isinstance(violation, AssertionError)
+    assert violation.rule == "I07"
+    assert str(violation) == "I07: hash 3 has no copy"
