@@ -118,7 +118,7 @@ def replay_command(
     check: bool,
     **choices: Any,
 ) -> None:
-    r"""Replay recorded request traces over the block machine, and sum up what the cache did.
+    """Replay recorded request traces over the block machine, and sum up what the cache did.
 
     TRACE is a file in the Mooncake format (one JSON object a line: input_length, output_length, hash_ids), or in the
     agentic one (one JSON object: block_size, requests with t, in, out, hash_ids, and those of sub-agents nested in
@@ -142,7 +142,7 @@ def replay_command(
       2    an option, a trace or an output file is unusable; the message says which and where
       130  interrupted (Ctrl-C); the summary tells of what was done so far
       141  nobody reads the output any more
-    """
+    """  # noqa: D301 - click takes the \b as it is
     if sample == bool(traces):
         raise click.UsageError("Give at least one TRACE, or --sample, not both.")
     if sample:
