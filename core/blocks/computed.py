@@ -229,12 +229,12 @@ def next_token(lease: Lease, given: int | None) -> int:
         OutputExhaustedError: all output is generated.
         TokenRangeError: the given token is no unsigned 32-bit number.
     """
-    ordinal = lease.start + len(lease.window) - lease.prompt_tokens
+    ordinal = lease.length - lease.prompt_tokens
+    if given is None and ordinal < len(lease.planned):
+        return lease.planned[ordinal]
     if ordinal >= lease.max_output:
         raise OutputExhaustedError(lease.request, lease.max_output)
     if given is None:
-        if ordinal < len(lease.planned):
-            return lease.planned[ordinal]
         return synthetic_token(lease.uuid, ordinal)
     if not 0 <= given <= U32_MAX:
         raise TokenRangeError(lease.request, given)

@@ -102,7 +102,7 @@ def new_sequence(
     """Describe a request and name the blocks of its prompt.
 
     `retain_local_hashes` and `emit_token_ids` mean nothing where `caching` is off. Planned tokens past `max_output`
-    are never reached. `identities` replaces the hashing of the prompt. The seed's storage hint has no counterpart:
+    are dropped. `identities` replaces the hashing of the prompt. The seed's storage hint has no counterpart:
     nothing here is sized beforehand.
 
     Shapes: `prompt: [num_tokens]`, unsigned 32-bit values; copied.
@@ -143,7 +143,7 @@ def new_sequence(
         prompt=data,
         prompt_tokens=count,
         max_output=max_output,
-        planned=tuple(planned),
+        planned=tuple(planned[:max_output]),
         block_size=block_size,
         caching=caching,
         retain_local_hashes=retain_local_hashes and caching,

@@ -18,6 +18,7 @@ from tenure.core.blocks.values import (
     StepAppended,
     StepComputed,
 )
+from tenure.core.config import U32_MAX
 from tenure.core.errors import NothingComputedError, StepTokensError
 from tenure.core.persistent import ATTRIBUTES, LASTS, MISSING, TAIL
 
@@ -87,6 +88,8 @@ def on_step_computed(edit: Edit, event: StepComputed) -> StepAppended:
     size = tables.block_size
     if given is not None and len(given) != len(event.requests):
         raise StepTokensError(len(event.requests), len(given))
+    # Checked at once; if one is out of range, the request whose turn it is raises.
+    in_range = bool(given) and 0 <= min(given or ()) <= max(given or ()) <= U32_MAX
     tokens: list[int] = []
     windows: list[list[int]] = []
     leases, snapshots = tables.leases, tables.snapshots
@@ -95,10 +98,13 @@ def on_step_computed(edit: Edit, event: StepComputed) -> StepAppended:
             lease = leases.get(request) or find_lease(tables, request)
             length = lease.start + len(lease.window)
             ordinal = length - lease.prompt_tokens
-            if given is None and ordinal < len(lease.planned) and ordinal < lease.max_output:
-                token = lease.planned[ordinal]
+            if given is None:
+                planned = lease.planned
+                token = planned[ordinal] if ordinal < len(planned) else next_token(lease, None)
+            elif in_range and ordinal < lease.max_output:
+                token = given[index]
             else:
-                token = next_token(lease, None if given is None else given[index])
+                token = next_token(lease, given[index])
             if snapshots:
                 drop_snapshots(edit, request)
             if length % size == 0:
