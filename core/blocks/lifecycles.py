@@ -1,8 +1,8 @@
 """The lives of a block and of a lease as data: what every event may do to each, and what it is refused with.
 
-What is not in these tables is illegal. The spec holds every transition against them; the tests go through every cell;
-the diagrams in the docs are drawn from them. The handlers do not ask them: their guards say the same in the terms of
-their own errors, and a look-up per block would cost what the machine is built to save.
+What is not in these tables is illegal. The spec holds every transition against them (L01, L02); the tests go through
+every cell; the diagrams in the docs are drawn from them. The handlers do not ask them: their guards say the same in the
+terms of their own errors, and a look-up per block would cost what the machine is built to save.
 """
 
 from collections.abc import Mapping
@@ -16,6 +16,7 @@ from tenure.core.blocks.values import (
     DecodeReservationReleased,
     DecodeReservationRequested,
     DependencyAttached,
+    DependencySatisfied,
     DestinationActivated,
     DestinationCancelled,
     DestinationRequested,
@@ -26,6 +27,7 @@ from tenure.core.blocks.values import (
     LeaseOpened,
     LeasePreempted,
     ReservedAllocationRequested,
+    SnapshotDiscarded,
     StepComputed,
     StoreSourcesSnapshotted,
     TokenGenerated,
@@ -157,7 +159,7 @@ _OPEN_CELLS: Final[Mapping[type[Event], tuple[Cell, Cell, Cell]]] = {
     LeaseFinished: (_cell(_CLOSED), _cell(_CLOSED), _cell(_CLOSED)),
     DestinationRequested: (_cell(_EMPTY), _cell(LeaseResidentError), _cell(LeaseResidentError)),
     ExternalPrefixRequested: (_cell(_EMPTY), _cell(LeaseResidentError), _cell(LeaseResidentError)),
-    DestinationActivated: (_cell(_HELD), _cell(LeaseResidentError), _cell(LeaseResidentError)),
+    DestinationActivated: (_cell(_EMPTY, _HELD), _cell(LeaseResidentError), _cell(LeaseResidentError)),
     StoreSourcesSnapshotted: (_cell(_EMPTY), _cell(_HELD), _cell(_FENCED)),
     DependencyAttached: (_cell(UnknownSnapshotError), _cell(_HELD), _cell(_FENCED)),
 }
@@ -186,6 +188,25 @@ def lease_phase(view: BlockView, request: int | str) -> LeasePhase:
     if lease.pending_writes is not None:
         return _FENCED
     return _HELD if lease.copies else _EMPTY
+
+
+def named_requests(event: Event) -> tuple[int | str, ...]:
+    """The requests that an event is about."""
+    match event:
+        case LeaseOpened(sequence):
+            return (sequence.request,)
+        case GrowthScheduled(requests) | StepComputed(requests):
+            return requests
+        case (
+            DecodeReservationRequested()
+            | DecodeReservationReleased()
+            | DestinationCancelled()
+            | SnapshotDiscarded()
+            | DependencySatisfied()
+        ):
+            return ()
+        case _:
+            return (event.request,)
 
 
 def block_diagram() -> str:

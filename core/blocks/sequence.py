@@ -36,6 +36,10 @@ class BlockIdentity:
     local_hash: int | None
 
 
+PARTIAL = BlockIdentity(None, None)
+"""The identity of a block that is not full yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class RequestSequence:
     """A request as the block machine receives it; made by `new_sequence`.
@@ -174,7 +178,7 @@ def _check_identities(request: int | str, identities: Sequence[BlockIdentity], f
         raise IdentityCountError(request, full + partial, len(identities))
     # I32: only the tail of a table may be unresolved.
     for position, identity in enumerate(identities):
-        if (identity.sequence_hash is None) != (position == full):
+        if identity.sequence_hash is None if position < full else identity != PARTIAL:
             raise IdentityLayoutError(request, position, is_full=position < full)
         for value in (identity.sequence_hash, identity.local_hash):
             if value is not None and not 0 <= value <= U64_MAX:

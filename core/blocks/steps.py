@@ -97,6 +97,11 @@ def on_step_computed(edit: Edit, event: StepComputed) -> StepAppended:
         for index, request in enumerate(event.requests):
             lease = leases.get(request) or find_lease(tables, request)
             length = lease.start + len(lease.window)
+            is_full = length % size == 0
+            if is_full:
+                if length == 0:
+                    raise NothingComputedError(request)
+                finalize_last(edit, lease)
             ordinal = length - lease.prompt_tokens
             if given is None:
                 planned = lease.planned
@@ -107,10 +112,7 @@ def on_step_computed(edit: Edit, event: StepComputed) -> StepAppended:
                 token = next_token(lease, given[index])
             if snapshots:
                 drop_snapshots(edit, request)
-            if length % size == 0:
-                if length == 0:
-                    raise NothingComputedError(request)
-                finalize_last(edit, lease)
+            if is_full:
                 open_block(edit, lease)
             window = lease.window
             window.append(token)

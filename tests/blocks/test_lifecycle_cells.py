@@ -75,6 +75,13 @@ def generate(machine: Machine, count: int) -> Machine:
     return machine
 
 
+def without_tokens() -> Machine:
+    """A lease of a request without any token."""
+    machine = Machine(2)
+    machine.open("r", [])
+    return machine
+
+
 def satisfied(machine: Machine) -> Machine:
     """End the transfer."""
     machine.tell(DependencySatisfied(FENCE))
@@ -190,14 +197,12 @@ def empty_rows() -> list[tuple[Machine, Event]]:
     """An open lease without blocks."""
     machine, reservation = reserved(machine_in(E), 2)
     nothing, empty_reservation = reserved(machine_in(E), 0)
-    no_tokens = Machine(2)
-    no_tokens.open("r", [])
     return [
         *tell_all(E),
         at(E, AllocationRequested("r", 0)),
         at(E, AllocationRequested("r", 6)),
         (generate(machine_in(E, dirty=True), 8), AllocationRequested("r", 14)),
-        (no_tokens, GrowthScheduled(("r",))),
+        (without_tokens(), GrowthScheduled(("r",))),
         at(E, GrowthScheduled(("r",))),
         (generate(machine_in(E, dirty=True), 8), GrowthScheduled(("r",))),
         (nothing, ReservedAllocationRequested("r", 0, empty_reservation)),
@@ -208,6 +213,7 @@ def empty_rows() -> list[tuple[Machine, Event]]:
         at(E, StepComputed(("r",))),
         (generate(machine_in(E), 2), StepComputed(("r",))),
         destination(machine_in(E)),
+        destination(without_tokens()),
         at(E, DependencyAttached("r", 1, 1)),
     ]
 

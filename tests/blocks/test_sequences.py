@@ -82,6 +82,7 @@ def test_local_hashes_are_kept_on_request_only() -> None:
 
 FULL = BlockIdentity(1, 2)
 UNNAMED = BlockIdentity(None, None)
+LOCAL = BlockIdentity(None, 5)
 SIGNED: Any = np.arange(3, dtype=np.int32)
 REFUSALS: list[tuple[str, Callable[[], RequestSequence], type[TenureError]]] = [
     ("block size 1", lambda: new_sequence(1, [1], 0, 1), SequenceBlockSizeError),
@@ -100,6 +101,7 @@ REFUSALS: list[tuple[str, Callable[[], RequestSequence], type[TenureError]]] = [
         IdentityLayoutError,
     ),
     ("named partial tail", lambda: new_sequence(1, range(3), 0, 4, identities=[FULL]), IdentityLayoutError),
+    ("partial tail with a local hash", lambda: new_sequence(1, [1], 0, 4, identities=[LOCAL]), IdentityLayoutError),
     ("huge hash", lambda: new_sequence(1, range(4), 0, 4, identities=[BlockIdentity(2**64, 0)]), HashRangeError),
     ("negative local hash", lambda: new_sequence(1, range(4), 0, 4, identities=[BlockIdentity(1, -1)]), HashRangeError),
 ]

@@ -39,9 +39,7 @@ class TraceDriver:
         self.window = window
         self.live: OrderedDict[int, None] = OrderedDict()
         self.words: list[int] = []
-        self.counts = dict.fromkeys(
-            ("blocks", "reused", "skipped", "early_finish", "events", "stored", "removed"), 0
-        )
+        self.counts = dict.fromkeys(("blocks", "reused", "skipped", "early_finish", "events", "stored", "removed"), 0)
 
     def tell(self, event: Event) -> Answer:
         """Take one event; count and note its KV events."""

@@ -1,0 +1,1 @@
+"""The block machine's rules I01 to I36, its goals, and its naive oracle."""

@@ -1,0 +1,1 @@
+"""The spec judged: every rule, the oracle, and the goals."""

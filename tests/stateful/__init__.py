@@ -1,0 +1,1 @@
+"""Core and oracle side by side, over histories that nobody wrote."""
