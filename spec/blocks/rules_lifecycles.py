@@ -8,6 +8,7 @@ from tenure.core.blocks.lifecycles import (
     lease_phase,
     named_requests,
 )
+from tenure.core.blocks.values import GrowthReady
 from tenure.spec.blocks.rule import Finding, Observation
 
 
@@ -25,6 +26,9 @@ def blocks_move_as_the_table_says(seen: Observation) -> Finding:
 def leases_move_as_the_table_says(seen: Observation) -> Finding:
     """L02."""
     named = named_requests(seen.event)
+    if isinstance(seen.answer, GrowthReady):
+        # Whoever stands behind the first request without capacity was not looked at.
+        named = named[: seen.answer.served]
     for request in named:
         phase, to = lease_phase(seen.before, request), lease_phase(seen.after, request)
         if to not in LEASE_CELLS[phase, type(seen.event)].to:
