@@ -106,13 +106,10 @@ def take_fresh(edit: Edit, fresh: int) -> tuple[list[BlockId], list[BlockHash]]:
         edit.journal.append((TAIL, stack, start, tail))
         del stack[start:]
         taken += tail
-    removed: list[BlockHash] = []
-    for _ in range(fresh - len(taken)):
-        block, block_hash = _evict(edit)
-        taken.append(block)
-        if block_hash is not None:
-            removed.append(block_hash)
-    return taken, removed
+    if len(taken) == fresh:
+        return taken, []
+    evicted, removed = _evict(edit, fresh - len(taken))
+    return taken + evicted, removed
 
 
 def _touch(edit: Edit, count: int) -> None:
@@ -124,25 +121,36 @@ def _touch(edit: Edit, count: int) -> None:
     tables.hash_of += [0] * count
 
 
-def _evict(edit: Edit) -> tuple[BlockId, BlockHash | None]:
-    """Empty the copy that has been inactive longest; its hash too if it was the last copy of it (I29)."""
+def _evict(edit: Edit, count: int) -> tuple[list[BlockId], list[BlockHash]]:
+    """Empty the `count` copies that have been inactive longest; those of their hashes that have no copy left (I29)."""
     tables, log = edit.tables, edit.journal.append
-    assert tables.lru, "shortfall was not asked"
-    lru, place = tables.lru, tables.lru_head
-    while (found := lru.pop(place, None)) is None:
+    lru, hash_of, primary, duplicates = tables.lru, tables.hash_of, tables.primary, tables.duplicates
+    assert count <= len(lru), "shortfall was not asked"
+    take, place = lru.pop, tables.lru_head
+    places: list[int] = []
+    blocks: list[BlockId] = []
+    removed: list[BlockHash] = []
+    last: list[BlockId] = []
+    while len(blocks) < count:
+        block = take(place, None)
+        if block is not None:
+            places.append(place)
+            blocks.append(block)
+            block_hash = hash_of[block]
+            if duplicates and block_hash in duplicates:
+                _drop_duplicate(edit, block_hash, block)
+            else:
+                del primary[block_hash]
+                removed.append(block_hash)
+                last.append(block)
         place += 1
-    block: BlockId = found
-    tables.lru_head = place + 1
-    block_hash = tables.hash_of[block]
-    log((ITEM, lru, place, block))
-    log((CELL, tables.copies, block, place))
-    tables.copies[block] = EMPTY
-    if tables.duplicates and block_hash in tables.duplicates:
-        _drop_duplicate(edit, block_hash, block)
-        return block, None
-    log((ITEM, tables.primary, block_hash, block))
-    del tables.primary[block_hash]
-    return block, block_hash
+    tables.lru_head = place
+    log((ITEMS, lru, places, blocks))
+    log((CELLS, tables.copies, blocks, places))
+    log((ITEMS, primary, removed, last))
+    for block in blocks:
+        tables.copies[block] = EMPTY
+    return blocks, removed
 
 
 def take_private(edit: Edit) -> BlockId | None:
@@ -159,9 +167,8 @@ def take_private(edit: Edit) -> BlockId | None:
         block = len(tables.copies)
         _touch(edit, 1)
     elif tables.lru:
-        block, block_hash = _evict(edit)
-        if block_hash is not None:
-            publish_removed(edit, (block_hash,))
+        (block,), removed = _evict(edit, 1)
+        publish_removed(edit, removed)
     else:
         return None
     log((CELL, tables.copies, block, EMPTY))
