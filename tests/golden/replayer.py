@@ -1,12 +1,9 @@
 """Replays one golden file of block operations through the machine and compares every field of every line."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-from tenure.core.blocks import queries
-from tenure.core.blocks.machine import transition
 from tenure.core.blocks.sequence import new_sequence
-from tenure.core.blocks.state import BlockState
 from tenure.core.blocks.values import (
     AllocationRequested,
     Answer,
@@ -27,6 +24,7 @@ from tenure.core.blocks.values import (
     PublishRemoved,
     PublishStored,
     Ready,
+    RequestId,
     Reserved,
     ReservedAllocationRequested,
     Sources,
@@ -37,15 +35,32 @@ from tenure.core.blocks.values import (
     WasPending,
     WritesAuthorized,
 )
+from tenure.core.blocks.view import BlockView, LeaseView, PrefillCost
 from tenure.core.config import BlockConfig
 
 Line = dict[str, Any]
 
 
-class GoldenReplay:
-    """A machine driven by golden lines; `expect` returns what the machine says for a line's fields."""
+class Subject(Protocol):
+    """A block machine that keeps its newest state."""
 
-    def __init__(self, init: Line, *, copying: bool) -> None:
+    def apply(self, event: Event) -> tuple[Answer, tuple[Command, ...]]:
+        """Take an event."""
+        ...
+
+    def view(self) -> BlockView:
+        """The newest state as plain data."""
+        ...
+
+    def prefill_cost(self, request: RequestId) -> PrefillCost:
+        """What computing a request would take."""
+        ...
+
+
+class GoldenReplay:
+    """A machine driven by golden lines; `run` gives a line back as the machine would have it."""
+
+    def __init__(self, init: Line, make: Callable[[BlockConfig], Subject]) -> None:
         self.caching = bool(init["caching"])
         self.block_size = int(init["block_size"])
         config = BlockConfig(
@@ -55,14 +70,14 @@ class GoldenReplay:
             kv_events=True,
             dp_rank=init["dp_rank"],
         )
-        self.state = BlockState.initial(config, copying=copying)
+        self.subject = make(config)
         self.commands: list[Command] = []
         self.decode: dict[int, int] = {}
         self.destinations: dict[int, int] = {}
 
     def tell(self, event: Event) -> Answer:
         """Take one event and keep the commands for the line's `events` field."""
-        self.state, answer, commands = transition(self.state, event)
+        answer, commands = self.subject.apply(event)
         self.commands += commands
         return answer
 
@@ -71,22 +86,22 @@ class GoldenReplay:
         self.commands = []
         handler: Callable[[Line], Line] = getattr(self, "do_" + line["op"])
         found = handler(line)
+        view = self.subject.view()
         events = [_event(command) for command in self.commands]
-        return {
-            **line,
-            **found,
-            "active": queries.num_active(self.state),
-            "inactive": queries.num_inactive(self.state),
-            "events": events,
-        }
+        return {**line, **found, "active": view.num_active, "inactive": view.num_inactive, "events": events}
+
+    def lease(self, request: int) -> LeaseView:
+        """A request's lease."""
+        return self.subject.view().leases[request]
 
     def hashes(self, request: int) -> Any:
         """The `hashes` field of a request."""
-        return list(queries.block_hashes(self.state, request)) if self.caching else "random"
+        return list(self.lease(request).hashes) if self.caching else "random"
 
-    def resident(self, request: int) -> int:
-        """Blocks held by a request."""
-        return len(queries.block_table(self.state, request))
+    def held(self, request: int) -> Line:
+        """The `allocated` and `resident` fields of a request."""
+        lease = self.lease(request)
+        return {"allocated": lease.allocated_tokens, "resident": len(lease.copies)}
 
     def do_new(self, line: Line) -> Line:
         sequence = new_sequence(
@@ -104,19 +119,18 @@ class GoldenReplay:
 
     def do_allocate(self, line: Line) -> Line:
         request = line["id"]
-        cost = queries.prefill_cost(self.state, request)
+        cost = self.subject.prefill_cost(request)
         answer = self.tell(AllocationRequested(request, line["tokens"], line["reuse"]))
         found: Line = {
             "cost": [cost.new_blocks, cost.new_tokens, cost.cached_tokens, cost.active_cached_tokens],
-            "allocated": queries.allocated_tokens(self.state, request),
-            "resident": self.resident(request),
+            **self.held(request),
         }
         return found | _ready(answer)
 
     def do_allocate_decode(self, line: Line) -> Line:
         event = ReservedAllocationRequested(line["id"], line["tokens"], self.decode[line["rid"]])
         answer = self.tell(event)
-        return {"allocated": queries.allocated_tokens(self.state, line["id"])} | _ready(answer)
+        return {"allocated": self.lease(line["id"]).allocated_tokens} | _ready(answer)
 
     def do_finalize(self, line: Line) -> Line:
         self.tell(TokensComputed(line["id"], line["before"], line["after"]))
@@ -159,8 +173,7 @@ class GoldenReplay:
             return {"exhausted": True}
         assert isinstance(answer, Reserved)
         self.destinations[request] = answer.reservation
-        pending = queries.destination_pending(self.state, answer.reservation)
-        assert pending == answer.dependencies
+        assert self.subject.view().reservations[answer.reservation].dependencies == answer.dependencies
         return {
             "blocks": answer.blocks,
             "fresh": answer.fresh,
@@ -171,11 +184,11 @@ class GoldenReplay:
     def do_activate_destination(self, line: Line) -> Line:
         request = line["id"]
         self.tell(DestinationActivated(request, self.destinations.pop(request)))
-        return {"allocated": queries.allocated_tokens(self.state, request), "resident": self.resident(request)}
+        return self.held(request)
 
     def do_cancel_destination(self, line: Line) -> Line:
         reservation = self.destinations.pop(line["id"])
-        pending = queries.destination_pending(self.state, reservation)
+        pending = self.subject.view().reservations[reservation].dependencies
         self.tell(DestinationCancelled(reservation))
         return {"deps": list(pending)}
 
@@ -187,13 +200,13 @@ class GoldenReplay:
         return {"hashes": list(answer.hashes) if self.caching else "random"}
 
     def do_satisfy(self, line: Line) -> Line:
-        was = queries.is_pending(self.state, line["dep"])
+        was = line["dep"] in self.subject.view().dependencies
         answer = self.tell(DependencySatisfied(line["dep"]))
         assert answer == WasPending(was)
         return {"was_pending": was}
 
     def do_authorize(self, line: Line) -> Line:
-        pending = self.state.view().leases[line["id"]].pending_writes
+        pending = self.lease(line["id"]).pending_writes
         assert pending is not None
         self.tell(WritesAuthorized(line["id"], tuple(line["deps"])))
         return {"blocks": list(range(pending.start, pending.stop))}

@@ -1,14 +1,44 @@
-"""Every golden file of block operations, field by field."""
+"""Every golden file of block operations, field by field: through the core, and through the oracle that judges it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.golden.replayer import GoldenReplay
+from tenure.core.blocks.values import Answer, Command, Event, RequestId
+from tenure.core.blocks.view import BlockView, PrefillCost
+from tenure.core.config import BlockConfig
+from tenure.spec.blocks.oracle import BlockOracle
+from tenure.spec.blocks.rules import check_view
+from tests.golden.replayer import GoldenReplay, Subject
 from tests.paths import golden_folder
+from tests.stateful.subject import CoreSubject
 
 FILES = sorted(golden_folder().glob("block_ops_*.jsonl"))
+
+
+class Core:
+    """The core in both representations, and its newest state."""
+
+    def __init__(self, config: BlockConfig) -> None:
+        self.core = CoreSubject()
+        self.state = self.core.initial(config)
+
+    def apply(self, event: Event) -> tuple[Answer, tuple[Command, ...]]:
+        """Take an event."""
+        self.state, answer, commands = self.core.transition(self.state, event)
+        return answer, commands
+
+    def view(self) -> BlockView:
+        """The newest state, which keeps all rules."""
+        view = self.core.view(self.state)
+        check_view(view)
+        return view
+
+    def prefill_cost(self, request: RequestId) -> PrefillCost:
+        """What computing a request would take."""
+        return self.core.prefill_cost(self.state, request)
 
 
 def test_golden_folder_has_files() -> None:
@@ -16,12 +46,12 @@ def test_golden_folder_has_files() -> None:
     assert FILES, f"no block_ops_*.jsonl in {golden_folder()}"
 
 
-@pytest.mark.parametrize("copying", [True, False], ids=["copying", "journal"])
+@pytest.mark.parametrize("make", [Core, BlockOracle], ids=["core", "oracle"])
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_golden_operations_are_answered_as_by_the_seed(path: Path, copying: bool) -> None:
+def test_golden_operations_are_answered_as_by_the_seed(path: Path, make: Callable[[BlockConfig], Subject]) -> None:
     """Answers, hashes, counts and events of the seed, over random operations."""
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    replay = GoldenReplay(lines[0], copying=copying)
+    replay = GoldenReplay(lines[0], make)
     for number, line in enumerate(lines[1:], 2):
         found = replay.run(line)
         assert line == found, f"{path.name}:{number}"

@@ -13,13 +13,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from tenure.core.blocks.state import BlockState
 from tenure.core.config import BlockConfig
 from tenure.spec.blocks import histories
 from tenure.spec.blocks.chooser import Choices
 from tenure.spec.blocks.goals import GoalBook
 from tenure.spec.blocks.lockstep import Lockstep, walk
-from tests.stateful.subject import CoreSubject
+from tests.stateful.subject import CoreSubject, Pair
 
 configs = st.builds(
     BlockConfig,
@@ -37,7 +36,7 @@ numbers = st.lists(st.integers(0, 255), max_size=10)
 class BlocksAgainstOracle(RuleBasedStateMachine):
     """One rule a kind of event; the numbers decide which request, how many tokens, and whether it can be."""
 
-    lockstep: Lockstep[BlockState]
+    lockstep: Lockstep[Pair]
 
     @initialize(config=configs)
     def start(self, config: BlockConfig) -> None:
