@@ -292,7 +292,7 @@ class Tables:
             tuple(sorted(self.primary.items())),
             tuple(sorted(self.duplicates.items())),
             self.lru_order(),
-            self._canonical_free(),
+            self.canonical_free(),
             tuple(sorted(self.reservations.items(), key=_first)),
             tuple((request, self.leases[request].key()) for request in sorted_requests(self.leases)),
             tuple(sorted(self.snapshots.items(), key=_first)),
@@ -302,7 +302,7 @@ class Tables:
             self.scalars[2:],
         )
 
-    def _canonical_free(self) -> tuple[int, tuple[BlockId, ...]]:
+    def canonical_free(self) -> tuple[int, tuple[BlockId, ...]]:
         """The free stack with its lowest blocks counted as never used where that says the same."""
         used, stack = len(self.copies), self.free
         skip = 0

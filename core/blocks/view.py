@@ -1,8 +1,9 @@
 """A whole block-machine state as plain immutable data: what the spec judges and what a person reads."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from operator import eq
+from typing import Literal, TypeAlias, cast, overload
 
 from tenure.core.blocks.values import BlockHash, BlockId, DependencyId, RequestId, ReservationId, SnapshotId
 from tenure.core.config import BlockConfig
@@ -115,6 +116,47 @@ class SnapshotView:
     blocks: tuple[BlockId, ...]
 
 
+class FreeBlocks(Sequence[BlockId]):
+    """The free stack; the *last* block is taken first. Blocks that were never used are not listed but computed.
+
+    Equal to any tuple or list of the same blocks in the same order.
+    """
+
+    __slots__ = ("_capacity", "_returned", "_used")
+
+    def __init__(self, capacity: int, used: int, returned: tuple[BlockId, ...]) -> None:
+        """Blocks `[used, capacity)`, highest first, and above them those that were used before."""
+        self._capacity, self._used, self._returned = capacity, used, returned
+
+    def __len__(self) -> int:
+        return self._capacity - self._used + len(self._returned)
+
+    @overload
+    def __getitem__(self, index: int) -> BlockId: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[BlockId, ...]: ...
+    def __getitem__(self, index: int | slice) -> BlockId | tuple[BlockId, ...]:
+        if isinstance(index, slice):
+            return tuple(self[each] for each in range(*index.indices(len(self))))
+        place = range(len(self))[index]
+        never_used = self._capacity - self._used
+        return self._capacity - 1 - place if place < never_used else self._returned[place - never_used]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, FreeBlocks):
+            mine = (self._capacity, self._used, self._returned)
+            return mine == (other._capacity, other._used, other._returned)
+        if not isinstance(other, tuple | list):
+            return NotImplemented
+        blocks = cast("Sequence[object]", other)
+        return len(self) == len(blocks) and all(map(eq, self, blocks))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"FreeBlocks({self._capacity - 1}..{self._used}, {list(self._returned)})"
+
+
 @dataclass(frozen=True, slots=True)
 class BlockView:
     """Everything a block-machine state holds. Mappings are read-only; tuples are in the order that counts.
@@ -140,7 +182,7 @@ class BlockView:
     index: Mapping[BlockHash, IndexEntry]
     lru: tuple[BlockId, ...]
     lru_positions: tuple[tuple[int, BlockId], ...]
-    free: tuple[BlockId, ...]
+    free: Sequence[BlockId]
     reservations: Mapping[ReservationId, ReservationView]
     leases: Mapping[RequestId, LeaseView]
     snapshots: Mapping[SnapshotId, SnapshotView]

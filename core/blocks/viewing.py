@@ -6,6 +6,7 @@ from tenure.core.blocks.view import (
     BlockView,
     CachedCopy,
     Copy,
+    FreeBlocks,
     IndexEntry,
     LeaseView,
     PendingWrites,
@@ -35,7 +36,7 @@ def view_of(tables: Tables) -> BlockView:
         lru_positions=tuple(
             sorted((count - INACTIVE, block) for block, count in enumerate(tables.copies) if count >= INACTIVE)
         ),
-        free=(*range(tables.capacity - 1, len(tables.copies) - 1, -1), *tables.free),
+        free=FreeBlocks(tables.capacity, *tables.canonical_free()),
         reservations={key: _reservation_view(tables, tables.reservations[key]) for key in sorted(tables.reservations)},
         leases={request: _lease_view(tables, tables.leases[request]) for request in sorted_requests(tables.leases)},
         snapshots={

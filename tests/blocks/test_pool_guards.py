@@ -145,3 +145,27 @@ def test_states_that_differ_in_the_order_of_free_blocks_alone_are_different() ->
     assert initial.view().free == same.view().free == (2, 1, 0)
     assert initial.view().free != other.view().free
     assert same != other
+
+
+def test_the_view_of_a_huge_pool_costs_what_is_used_of_it() -> None:
+    """A capacity is a number: blocks that were never used are counted, not listed."""
+    config = BlockConfig(capacity=2**40, block_size=4)
+
+    def take_two_and_give_one_back(edit: Edit, _: None) -> None:
+        taken, _removed = pool.take_fresh(edit, 2)
+        pool.give_back(edit, taken[1:])
+
+    state, _, _ = BlockState.initial(config).edited(None, take_two_and_give_one_back)
+    free = state.view().free
+
+    assert len(free) == 2**40 - 1
+    assert (free[0], free[-1], free[-2]) == (2**40 - 1, 0, 2)
+    assert free[-3:] == (3, 2, 0)
+    assert free == state.view().free
+    assert free != BlockState.initial(config).view().free
+    stranger: object = "free"
+    assert free != stranger
+    assert free != (0,)
+    assert repr(free) == "FreeBlocks(1099511627775..2, [0])"
+    with pytest.raises(IndexError):
+        free[2**40]
