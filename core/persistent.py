@@ -280,6 +280,10 @@ def _put_all(store: dict[Any, Any], pairs: _MapUndo) -> None:
 class Change(IntEnum):
     """What one journal entry puts back. Every entry is its own inverse: applying it leaves the entry that undoes it.
 
+    An entry is written *before* what it describes is done, and putting back what was not yet changed is harmless: so
+    whatever interrupts a transition, and wherever, its journal leads back. Lists in an entry may still grow while the
+    transition runs; the last of two lists that grow together may be one element short.
+
     | kind | entry | puts back |
     |---|---|---|
     | ITEM | `(ITEM, dict, key, old)` | one item, or its absence |
@@ -289,7 +293,7 @@ class Change(IntEnum):
     | ATTRIBUTE | `(ATTRIBUTE, object, name, old)` | one attribute |
     | ATTRIBUTES | `(ATTRIBUTES, objects, name, olds)` | one attribute of several objects; no object twice |
     | TAIL | `(TAIL, list, start, old)` | everything from `start` on |
-    | LASTS | `(LASTS, lists, olds, None)` | per list its last element, or that there was none |
+    | TAILS | `(TAILS, lists, starts, olds)` | per list everything from its start on; `olds` None: nothing |
     """
 
     ITEM = 0
@@ -297,7 +301,7 @@ class Change(IntEnum):
     ATTRIBUTE = 2
     ATTRIBUTES = 3
     TAIL = 4
-    LASTS = 5
+    TAILS = 5
     CELL = 6
     CELLS = 7
 
@@ -307,7 +311,7 @@ ITEMS: Final = Change.ITEMS
 ATTRIBUTE: Final = Change.ATTRIBUTE
 ATTRIBUTES: Final = Change.ATTRIBUTES
 TAIL: Final = Change.TAIL
-LASTS: Final = Change.LASTS
+TAILS: Final = Change.TAILS
 CELL: Final = Change.CELL
 CELLS: Final = Change.CELLS
 
@@ -345,23 +349,24 @@ def _revert_entry(change: Change, target: Any, key: Any, old: Any) -> Entry:
         return (ATTRIBUTE, target, key, now)
     if change is ATTRIBUTES:
         now = [getattr(each, key) for each in target]
-        for each, value in zip(target, old, strict=True):
+        for each, value in zip(target, old, strict=False):
             setattr(each, key, value)
         return (ATTRIBUTES, target, key, now)
     if change is TAIL:
         now = target[key:]
         target[key:] = old
         return (TAIL, target, key, now)
-    return (LASTS, *_revert_lasts(target, key), None)
+    return (TAILS, *_revert_tails(target, key, old))
 
 
-def _revert_lasts(lists: list[list[Any]], olds: list[Any]) -> tuple[list[list[Any]], list[Any]]:
+def _revert_tails(
+    lists: list[list[Any]], starts: list[int], olds: list[list[Any]] | None
+) -> tuple[list[list[Any]], list[int], list[list[Any]]]:
     # Last list first, and handed back reversed: a list that grew twice shrinks, and grows again, in order.
-    now: list[Any] = []
-    for each, old in zip(reversed(lists), reversed(olds), strict=True):
-        if old is MISSING:
-            now.append(each.pop())
-        else:
-            each.append(old)
-            now.append(MISSING)
-    return lists[::-1], now
+    count = len(lists)
+    chosen = list(zip(lists, starts[:count], olds or [[]] * count, strict=True))[::-1]
+    now: list[list[Any]] = []
+    for each, start, old in chosen:
+        now.append(each[start:])
+        each[start:] = old
+    return [each for each, _, _ in chosen], [start for _, start, _ in chosen], now

@@ -126,60 +126,38 @@ def _evict(edit: Edit, count: int) -> tuple[list[BlockId], list[BlockHash]]:
     tables, log = edit.tables, edit.journal.append
     lru, hash_of, primary, duplicates = tables.lru, tables.hash_of, tables.primary, tables.duplicates
     assert count <= len(lru), "shortfall was not asked"
-    take, place = lru.pop, tables.lru_head
+    place = tables.lru_head
     places: list[int] = []
     blocks: list[BlockId] = []
-    removed: list[BlockHash] = []
-    last: list[BlockId] = []
     while len(blocks) < count:
-        block = take(place, None)
+        block = lru.get(place)
         if block is not None:
             places.append(place)
             blocks.append(block)
-            block_hash = hash_of[block]
-            if duplicates and block_hash in duplicates:
-                _drop_duplicate(edit, block_hash, block)
-            else:
-                del primary[block_hash]
-                removed.append(block_hash)
-                last.append(block)
         place += 1
     tables.lru_head = place
     log((ITEMS, lru, places, blocks))
     log((CELLS, tables.copies, blocks, places))
-    log((ITEMS, primary, removed, last))
+    _exhaust(map(lru.__delitem__, places))
     for block in blocks:
         tables.copies[block] = EMPTY
-    return blocks, removed
+    hashes = [hash_of[block] for block in blocks]
+    if duplicates and not duplicates.keys().isdisjoint(hashes):
+        pairs = zip(blocks, hashes, strict=True)
+        return blocks, [name for block, name in pairs if _leave_index(edit, block, name)]
+    log((ITEMS, primary, hashes, blocks))
+    _exhaust(map(primary.__delitem__, hashes))
+    return blocks, hashes
 
 
-def take_private(edit: Edit) -> BlockId | None:
-    """Make one block of free or inactive capacity a private copy, or answer None if there is none.
-
-    The same as `take_fresh` and `allocate_private` of one block, which decode growth asks for most often. What it
-    evicts is announced.
-    """
+def _leave_index(edit: Edit, block: BlockId, block_hash: BlockHash) -> bool:
+    """Take a copy out of the index; whether its hash is gone with it. I08: the oldest survivor is the primary."""
     tables, log = edit.tables, edit.journal.append
-    if tables.free:
-        block = tables.free.pop()
-        log((TAIL, tables.free, len(tables.free), [block]))
-    elif len(tables.copies) < tables.capacity:
-        block = len(tables.copies)
-        _touch(edit, 1)
-    elif tables.lru:
-        (block,), removed = _evict(edit, 1)
-        publish_removed(edit, removed)
-    else:
-        return None
-    log((CELL, tables.copies, block, EMPTY))
-    tables.copies[block] = PRIVATE
-    return block
-
-
-def _drop_duplicate(edit: Edit, block_hash: BlockHash, block: BlockId) -> None:
-    """Take one of several copies out of the index; I08: the oldest survivor becomes the primary."""
-    tables, log = edit.tables, edit.journal.append
-    younger = tables.duplicates[block_hash]
+    younger = tables.duplicates.get(block_hash)
+    if younger is None:
+        log((ITEM, tables.primary, block_hash, block))
+        del tables.primary[block_hash]
+        return True
     log((ITEM, tables.duplicates, block_hash, younger))
     if tables.primary[block_hash] == block:
         log((ITEM, tables.primary, block_hash, block))
@@ -191,6 +169,40 @@ def _drop_duplicate(edit: Edit, block_hash: BlockHash, block: BlockId) -> None:
         tables.duplicates[block_hash] = rest
     else:
         del tables.duplicates[block_hash]
+    return False
+
+
+def take_private(edit: Edit) -> BlockId | None:
+    """Make one block of free or inactive capacity a private copy, or answer None if there is none.
+
+    The same as `take_fresh` and `allocate_private` of one block, which decode growth asks for most often. What it
+    evicts is announced.
+    """
+    tables, log = edit.tables, edit.journal.append
+    old = EMPTY
+    if tables.free:
+        block = tables.free[-1]
+        log((TAIL, tables.free, len(tables.free) - 1, [block]))
+        tables.free.pop()
+    elif len(tables.copies) < tables.capacity:
+        block = len(tables.copies)
+        _touch(edit, 1)
+    elif tables.lru:
+        lru, old = tables.lru, tables.lru_head
+        while (found := lru.get(old)) is None:
+            old += 1
+        block = found
+        tables.lru_head = old + 1
+        log((ITEM, lru, old, block))
+        del lru[old]
+        block_hash = tables.hash_of[block]
+        if _leave_index(edit, block, block_hash):
+            publish_removed(edit, (block_hash,))
+    else:
+        return None
+    log((CELL, tables.copies, block, old))
+    tables.copies[block] = PRIVATE
+    return block
 
 
 def give_back(edit: Edit, blocks: Sequence[BlockId]) -> None:
@@ -203,8 +215,8 @@ def give_back(edit: Edit, blocks: Sequence[BlockId]) -> None:
 
 def _leave_lru(edit: Edit, places: list[int], blocks: list[BlockId]) -> None:
     lru = edit.tables.lru
-    _exhaust(map(lru.__delitem__, places))
     edit.journal.append((ITEMS, lru, places, blocks))
+    _exhaust(map(lru.__delitem__, places))
 
 
 def _enter_lru(edit: Edit, blocks: list[BlockId]) -> None:
@@ -213,8 +225,8 @@ def _enter_lru(edit: Edit, blocks: list[BlockId]) -> None:
     tables.lru_tail = tail + len(blocks)
     # A list, so that the table and the LRU share one int object a block.
     places = list(range(tail, tables.lru_tail))
-    tables.lru.update(zip(places, blocks, strict=True))
     edit.journal.append((ITEMS, tables.lru, places, [MISSING] * len(blocks)))
+    tables.lru.update(zip(places, blocks, strict=True))
     for place, block in zip(places, blocks, strict=True):
         copies[block] = place
 

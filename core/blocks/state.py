@@ -8,7 +8,7 @@ from tenure.core.blocks.values import Command
 from tenure.core.blocks.view import BlockView
 from tenure.core.blocks.viewing import view_of
 from tenure.core.config import BlockConfig
-from tenure.core.persistent import ATTRIBUTE, COPY_BELOW, Journal, Version, revert
+from tenure.core.persistent import ATTRIBUTE, Journal, Version, revert
 
 Told = TypeVar("Told")
 Result = TypeVar("Result")
@@ -27,15 +27,15 @@ class BlockState(Version[Tables, Journal]):
     _copying: bool
 
     @classmethod
-    def initial(cls, config: BlockConfig, *, copying: bool | None = None) -> Self:
+    def initial(cls, config: BlockConfig, *, copying: bool = False) -> Self:
         """The state in which every block is free.
 
-        `copying` fixes whether transitions copy the tables (cheap jumps between many small states) or keep the
-        difference (production); by default small pools copy.
+        A transition keeps the difference to the state before, and costs what it changes. With `copying` it copies
+        the tables instead: for explorers, which keep thousands of small states and jump between them.
         """
         state = object.__new__(cls)
         state._adopt(Tables(config))
-        state._copying = config.capacity < COPY_BELOW if copying is None else copying
+        state._copying = copying
         return state
 
     @staticmethod
@@ -51,25 +51,26 @@ class BlockState(Version[Tables, Journal]):
         if self._copying:
             tables = tables.clone()
         edit = Edit(tables)
-        scalars = tables.scalars
-        try:
-            result = handle(edit, event)
-        except BaseException:
-            revert(edit.journal)
-            tables.scalars = scalars
-            raise
-        journal = edit.journal
-        if tables.scalars != scalars:
-            journal.append((ATTRIBUTE, tables, "scalars", scalars))
-        if not journal:
-            return self, result, tuple(edit.commands)
+        journal, scalars = edit.journal, tables.scalars
         newer = object.__new__(type(self))
         newer._copying = self._copying
-        if self._copying:
-            newer._adopt(tables)
-        else:
-            self._hand_over(newer, tables, journal)
-        return newer, result, tuple(edit.commands)
+        try:
+            result = handle(edit, event)
+            if tables.scalars != scalars:
+                journal.append((ATTRIBUTE, tables, "scalars", scalars))
+            if not journal:
+                return self, result, tuple(edit.commands)
+            if self._copying:
+                newer._adopt(tables)
+            else:
+                self._hand_over(newer, tables, journal)
+            return newer, result, tuple(edit.commands)
+        except BaseException:
+            if not self._copying:
+                revert(journal)
+                tables.scalars = scalars
+                self._adopt(tables)
+            raise
 
     @property
     def config(self) -> BlockConfig:

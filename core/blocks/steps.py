@@ -20,7 +20,7 @@ from tenure.core.blocks.values import (
 )
 from tenure.core.config import U32_MAX
 from tenure.core.errors import NothingComputedError, StepTokensError
-from tenure.core.persistent import ATTRIBUTES, LASTS, MISSING, TAIL
+from tenure.core.persistent import ATTRIBUTES, TAIL, TAILS
 
 
 def on_growth_scheduled(edit: Edit, event: GrowthScheduled) -> GrowthReady:
@@ -38,42 +38,54 @@ def on_growth_scheduled(edit: Edit, event: GrowthScheduled) -> GrowthReady:
     watermarks: list[int] = []
     served = 0
     leases, snapshots = tables.leases, tables.snapshots
-    try:
-        for request in event.requests:
-            lease = leases.get(request) or find_lease(tables, request)
-            tokens = lease.start + len(lease.window)
-            held = len(lease.copies)
-            if tokens > held * size:
-                if tokens <= (held + 1) * size and lease.pending is None and not (snapshots or tables.tags):
-                    block = pool.take_private(edit)
-                    if block is None:
-                        break
-                    edit.journal.append((TAIL, lease.copies, held, []))
-                    lease.copies.append(block)
-                    set_allocated(edit, lease, tokens)
-                    blocks.append((request, block))
-                    served += 1
-                    continue
-                answer = grow(edit, lease, tokens, -(-tokens // size))
-                if isinstance(answer, Exhausted):
-                    break
-                blocks += [(request, block) for block in answer.blocks]
-                if answer.dependencies:
-                    fenced.append((request, answer.dependencies))
-            elif lease.pending is not None or snapshots:
-                dependencies = keep(edit, lease, tokens).dependencies
-                if dependencies:
-                    fenced.append((request, dependencies))
-            elif tokens > lease.allocated:
-                moved.append(lease)
-                watermarks.append(lease.allocated)
-                lease.allocated = tokens
-            served += 1
-    finally:
-        # One entry for all watermarks, also when a raise is about to undo them.
-        if moved:
-            edit.journal.append((ATTRIBUTES, moved, "allocated", watermarks))
+    # One entry for all watermarks that only move: written before the first of them does.
+    edit.journal.append((ATTRIBUTES, moved, "allocated", watermarks))
+    for request in event.requests:
+        lease = leases.get(request) or find_lease(tables, request)
+        tokens = lease.start + len(lease.window)
+        held = len(lease.copies)
+        if tokens > held * size:
+            block = _grow_one(edit, lease, tokens) if tokens <= (held + 1) * size else None
+            if block is not None:
+                blocks.append((request, block))
+                served += 1
+                continue
+            answer = grow(edit, lease, tokens, -(-tokens // size))
+            if isinstance(answer, Exhausted):
+                break
+            blocks += [(request, block) for block in answer.blocks]
+            if answer.dependencies:
+                fenced.append((request, answer.dependencies))
+        elif lease.pending is not None or snapshots:
+            dependencies = keep(edit, lease, tokens).dependencies
+            if dependencies:
+                fenced.append((request, dependencies))
+        elif tokens > lease.allocated:
+            watermarks.append(lease.allocated)
+            moved.append(lease)
+            lease.allocated = tokens
+        served += 1
+    if not moved:
+        del edit.journal[0]
     return GrowthReady(served, tuple(blocks), tuple(fenced))
+
+
+def _grow_one(edit: Edit, lease: Lease, tokens: int) -> BlockId | None:
+    """`grow` by one fresh block where nothing is fenced; None where it is not that simple, and nothing is changed."""
+    tables = edit.tables
+    if lease.pending is not None or tables.tags or tables.snapshots:
+        return None
+    block = pool.take_private(edit)
+    if block is None:
+        return None
+    edit.journal.append((TAIL, lease.copies, len(lease.copies), []))
+    lease.copies.append(block)
+    set_allocated(edit, lease, tokens)
+    return block
+
+
+def _are_tokens(given: tuple[int, ...]) -> bool:
+    return set(map(type, given)) == {int} and 0 <= min(given) <= max(given) <= U32_MAX
 
 
 def on_step_computed(edit: Edit, event: StepComputed) -> StepAppended:
@@ -89,37 +101,38 @@ def on_step_computed(edit: Edit, event: StepComputed) -> StepAppended:
     if given is not None and len(given) != len(event.requests):
         raise StepTokensError(len(event.requests), len(given))
     # Checked at once; if one is out of range, the request whose turn it is raises.
-    in_range = bool(given) and 0 <= min(given or ()) <= max(given or ()) <= U32_MAX
+    in_range = given is not None and _are_tokens(given)
     tokens: list[int] = []
     windows: list[list[int]] = []
+    lengths: list[int] = []
     leases, snapshots = tables.leases, tables.snapshots
-    try:
-        for index, request in enumerate(event.requests):
-            lease = leases.get(request) or find_lease(tables, request)
-            length = lease.start + len(lease.window)
-            is_full = length % size == 0
-            if is_full:
-                if length == 0:
-                    raise NothingComputedError(request)
-                finalize_last(edit, lease)
-            ordinal = length - lease.prompt_tokens
-            if given is None:
-                planned = lease.planned
-                token = planned[ordinal] if ordinal < len(planned) else next_token(lease, None)
-            elif in_range and ordinal < lease.max_output:
-                token = given[index]
-            else:
-                token = next_token(lease, given[index])
-            if snapshots:
-                drop_snapshots(edit, request)
-            if is_full:
-                open_block(edit, lease)
-            window = lease.window
-            window.append(token)
-            windows.append(window)
-            tokens.append(token)
-    finally:
-        # One entry for all tokens, also when a raise is about to undo them.
-        if windows:
-            edit.journal.append((LASTS, windows, [MISSING] * len(windows), None))
+    # One entry for all tokens: written before the first of them is appended.
+    edit.journal.append((TAILS, windows, lengths, None))
+    for index, request in enumerate(event.requests):
+        lease = leases.get(request) or find_lease(tables, request)
+        length = lease.start + len(lease.window)
+        is_full = length % size == 0
+        if is_full:
+            if length == 0:
+                raise NothingComputedError(request)
+            finalize_last(edit, lease)
+        ordinal = length - lease.prompt_tokens
+        if given is None:
+            planned = lease.planned
+            token = planned[ordinal] if ordinal < len(planned) else next_token(lease, None)
+        elif in_range and ordinal < lease.max_output:
+            token = given[index]
+        else:
+            token = next_token(lease, given[index])
+        if snapshots:
+            drop_snapshots(edit, request)
+        if is_full:
+            open_block(edit, lease)
+        window = lease.window
+        lengths.append(len(window))
+        windows.append(window)
+        window.append(token)
+        tokens.append(token)
+    if not windows:
+        del edit.journal[0]
     return StepAppended(tuple(tokens))

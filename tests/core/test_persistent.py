@@ -15,9 +15,9 @@ from tenure.core.persistent import (
     COPY_BELOW,
     ITEM,
     ITEMS,
-    LASTS,
     MISSING,
     TAIL,
+    TAILS,
     Journal,
     Map,
     Vector,
@@ -233,9 +233,11 @@ def test_journal_reverts_and_redoes_every_kind_of_change(script: list[tuple[int,
             tail[start:] = [value] * (value % 3)
         elif kind == 5:
             chosen = [lists[at % 3], lists[value % 3]]
+            starts: list[int] = []
+            journal.append((TAILS, chosen, starts, None))
             for each in chosen:
+                starts.append(len(each))
                 each.append(value)
-            journal.append((LASTS, chosen, [MISSING, MISSING], None))
         elif kind == 6:
             box = boxes[at % 3]
             journal.append((ATTRIBUTE, box, "value", box.value))
