@@ -99,7 +99,7 @@ def _tail_is_right(lease: Lease, block_size: int, computed: int) -> bool:
 
 def _complete(tables: Tables, lease: Lease, first: int, stop: int) -> _Completed:
     completed = _Completed([], [], [], [])
-    copies, held, caching = lease.copies, len(lease.copies), tables.caching
+    copies, held, caching = lease.copies, len(lease.copies), tables.shares(lease)
     parent = lease.hashes[first - 1] if first else None
     for position in range(first, stop):
         pending = lease.pending
@@ -164,7 +164,7 @@ def finalize_last(edit: Edit, lease: Lease) -> None:
         or (position and parent is None)
         or lease.pending is not None
         or lease.keys is not None
-        or not (tables.caching and lease.caching)
+        or not tables.shares(lease)
         or tables.tags
         or tables.snapshots
         or lease.emit_token_ids

@@ -100,7 +100,7 @@ def _are_sources(tables: Tables, lease: Lease, positions: tuple[int, ...]) -> bo
         if position <= previous or position >= len(lease.copies) or lease.hashes[position] is None:
             return False
         # With caching, a private copy under a known hash is one that still waits to be computed.
-        if tables.caching and tables.copies[lease.copies[position]] == PRIVATE:
+        if tables.shares(lease) and tables.copies[lease.copies[position]] == PRIVATE:
             return False
         if lease.pending is not None and lease.pending.start <= position < lease.pending.stop:
             return False

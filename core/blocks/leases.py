@@ -207,8 +207,8 @@ def _reusable(tables: Tables, lease: Lease, held: int, target: int, reusable_blo
     wanted = max(0, reusable_blocks - held)
     if wanted > target - held:
         raise PrefixExceedsGrowthError(lease.request, wanted, target - held)
-    # I36: with caching off nothing is ever visible, so nothing can be shared.
-    if reusable_blocks and not tables.caching:
+    # I36: with caching off, here or for this request, nothing is ever looked up.
+    if reusable_blocks and not tables.shares(lease):
         raise CachingOffError(lease.request, reusable_blocks)
     candidates = lease.hashes[held : held + wanted]
     if None in candidates:

@@ -35,7 +35,7 @@ def resident_prefix_blocks(state: BlockState, request: RequestId) -> int:
 
 
 def _overlap(tables: Tables, lease: Lease) -> list[BlockId]:
-    if not (tables.caching and lease.caching):
+    if not tables.shares(lease):
         return []
     look_up: Callable[[BlockHash | None], BlockId | None] = tables.primary.get  # type: ignore[assignment]
     hashes, overlap = lease.hashes, list[BlockId | None]()

@@ -41,6 +41,7 @@ from tenure.core.errors import (
     LeaseResidentError,
     NegativeCountError,
     PendingDependenciesError,
+    PrefixNotResidentError,
     ReservationExceedsPromptError,
     ReservationKindError,
     ReservationOwnerError,
@@ -177,11 +178,7 @@ def on_destination_requested(edit: Edit, event: DestinationRequested) -> Reserve
     tables = edit.tables
     lease = _empty_lease(tables, event.request)
     blocks = _prompt_blocks(tables, lease)
-    candidates: list[BlockHash] = []
-    for block_hash in lease.hashes[:blocks]:
-        if block_hash is None:
-            break
-        candidates.append(block_hash)
+    candidates = [each for each in lease.hashes[:blocks] if each is not None] if tables.shares(lease) else []
     hits = pool.resident_prefix(tables, candidates, blocks)
     return _reserve(edit, lease, hits, blocks - len(hits))
 
@@ -203,6 +200,8 @@ def on_external_prefix_requested(edit: Edit, event: ExternalPrefixRequested) -> 
     candidates = lease.hashes[:prefix]
     # I32: unresolved blocks are the last of a table, and the suffix behind these is resolved.
     assert None not in candidates
+    if candidates and not tables.shares(lease):
+        raise PrefixNotResidentError(cast("BlockHash", candidates[0]))
     hits = pool.exact_prefix(tables, cast("list[BlockHash]", candidates), prefix + len(event.suffix))
     return _reserve(edit, lease, hits, len(event.suffix))
 
@@ -254,7 +253,7 @@ def on_destination_activated(edit: Edit, event: DestinationActivated) -> Done:
     if reservation.fresh:
         hold_fresh(edit, lease, list(reservation.fresh))
     set_allocated(edit, lease, min(blocks * tables.block_size, lease.prompt_tokens))
-    if tables.caching:
+    if tables.shares(lease):
         _publish_fresh(edit, lease, len(hits), blocks)
     return Done()
 

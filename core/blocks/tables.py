@@ -262,6 +262,10 @@ class Tables:
         """Copies in use, and blocks set aside. I11, I12: what is neither free nor inactive, so never out of range."""
         return self.capacity - self.num_free - len(self.lru)
 
+    def shares(self, lease: Lease) -> bool:
+        """Whether a lease's blocks are found by others and its prefix is looked up: caching is on on both sides."""
+        return self.caching and lease.caching
+
     def clone(self) -> Self:
         """A copy that shares nothing mutable."""
         other = object.__new__(type(self))

@@ -68,7 +68,7 @@ def _lease_view(tables: Tables, lease: Lease) -> LeaseView:
         local_hashes=tuple(lease.local_hashes),
         copies=tuple(lease.copies),
         pending_cache=tuple(
-            tables.caching and tables.copies[block] == PRIVATE and lease.hashes[position] is not None
+            tables.shares(lease) and tables.copies[block] == PRIVATE and lease.hashes[position] is not None
             for position, block in enumerate(lease.copies)
         ),
         allocated_tokens=lease.allocated,

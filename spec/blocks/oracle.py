@@ -103,7 +103,7 @@ class BlockOracle:
         """
         lease = self._state.lease(request)
         overlap = active = 0
-        if self._state.config.prefix_caching and lease.sequence.caching:
+        if self._state.shares(lease):
             for entry in lease.entries:
                 hit = None if entry.sequence_hash is None else self.prefix_hit(entry.sequence_hash)
                 if hit is None:

@@ -52,7 +52,7 @@ def prefix_hashes(state: OracleState, lease: OracleLease, start: int, stop: int)
             raise UnresolvedPrefixError(lease.sequence.request, position)
         names.append(name)
     for name in names:
-        if state.pool.primary(name) is None:
+        if not state.shares(lease) or state.pool.primary(name) is None:
             raise PrefixNotResidentError(name)
     return names
 
@@ -75,7 +75,7 @@ def allocate(
     extra = max(0, reusable - start)
     if extra > stop - start:
         raise PrefixExceedsGrowthError(request, extra, stop - start)
-    if reusable > 0 and not state.config.prefix_caching:
+    if reusable > 0 and not state.shares(lease):
         raise CachingOffError(request, reusable)
     names = prefix_hashes(state, lease, start, start + extra)
     outcome = state.pool.reserve(names, stop - start - extra)
@@ -160,7 +160,7 @@ def commit(
         else:
             entry.copy = state.pool.allocate_private(capacity)
             # I15: a block waits for its computation only if it will have a name to be visible under.
-            entry.pending_cache = entry.sequence_hash is not None and state.config.prefix_caching
+            entry.pending_cache = entry.sequence_hash is not None and state.shares(lease)
             # All fresh blocks of one allocation share a fate, also those that nobody reads.
             entry.write_pending = bool(dependencies)
         blocks.append(entry.copy)
@@ -217,7 +217,7 @@ def _compute_block(state: OracleState, lease: OracleLease, position: int) -> Sto
             raise UnresolvedParentError(request, position)
         if not lease.resolve(position):
             raise MissingTokensError(request, position, lease.window_start, lease.length)
-        entry.pending_cache = state.config.prefix_caching
+        entry.pending_cache = state.shares(lease)
     if not entry.pending_cache:
         return None
     if entry.copy is None:

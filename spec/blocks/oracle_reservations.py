@@ -49,7 +49,10 @@ def reserve_destination(state: OracleState, lease: OracleLease) -> tuple[Reserve
     total = lease.blocks_for(lease.sequence.prompt_tokens)
     names: list[BlockHash] = []
     for entry in lease.entries[:total]:
-        if entry.sequence_hash is None or state.pool.primary(entry.sequence_hash) is None:
+        # A request that takes no part in caching looks nothing up.
+        if not state.shares(lease) or entry.sequence_hash is None:
+            break
+        if state.pool.primary(entry.sequence_hash) is None:
             break
         names.append(entry.sequence_hash)
     return _reserve(state, lease, names, total - len(names))
@@ -120,7 +123,7 @@ def activate(state: OracleState, request: RequestId, number: ReservationId) -> l
             assert name == entry.sequence_hash
         else:
             entry.copy = state.pool.allocate_private(capacity)
-            if entry.sequence_hash is not None and state.config.prefix_caching:
+            if entry.sequence_hash is not None and state.shares(lease):
                 visible = state.pool.cache_private(entry.copy, entry.sequence_hash, request)
         walked.append(publishable(lease, position, visible))
     lease.allocated = min(total * lease.block_size, lease.sequence.prompt_tokens)

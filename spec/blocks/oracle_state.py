@@ -108,6 +108,10 @@ class OracleState:
             raise UnknownLeaseError(request)
         return self.leases[request]
 
+    def shares(self, lease: OracleLease) -> bool:
+        """Whether a request takes part in prefix caching: the machine and the request both have it on."""
+        return self.config.prefix_caching and lease.sequence.caching
+
     def reservation(self, number: ReservationId, kind: Kind) -> OracleReservation:
         """A live reservation of the kind.
 

@@ -16,9 +16,12 @@ def held_blocks_are_hidden_until_computed(view: BlockView) -> Finding:
             where = f"block {block} at position {position} of request {request!r}"
             if waits and (not isinstance(copy, PrivateCopy) or name is None):
                 return f"{where} waits to be computed, is {copy} and has hash {name}"
-            if waits and not view.config.prefix_caching:
+            is_shared = view.config.prefix_caching and lease.caching
+            if waits and not is_shared:
                 return f"{where} waits to become visible with prefix caching off"
-            if waits or name is None or not view.config.prefix_caching:
+            if not is_shared and isinstance(copy, CachedCopy):
+                return f"{where} is {copy}, and its request takes no part in caching"
+            if waits or name is None or not is_shared:
                 continue
             if not isinstance(copy, CachedCopy) or copy.block_hash != name:
                 return f"{where} is computed, has hash {name} and is {copy}"
@@ -42,7 +45,8 @@ def pending_writes_are_listed(view: BlockView) -> Finding:
                     return f"{where} is read by dependency {tag}, its lease waits for {pending.dependencies}"
                 continue
             # With caching off a store may read a private block that its own lease holds; then nobody waits.
-            is_fenced = tag is not None and block not in view.authorized and view.config.prefix_caching
+            is_shared = view.config.prefix_caching and lease.caching
+            is_fenced = tag is not None and block not in view.authorized and is_shared
             if is_fenced and isinstance(view.copies.get(block), PrivateCopy):
                 return f"{where} is read by dependency {tag} and waits for no authorization"
     return None

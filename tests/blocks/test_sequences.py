@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tenure.core.blocks.hashing import IdentityKeys, MediaKey
 from tenure.core.blocks.sequence import BlockIdentity, RequestSequence, new_sequence
 from tenure.core.blocks.values import LeaseOpened
 from tenure.core.errors import (
@@ -126,3 +127,28 @@ def test_opening_a_lease_twice_or_for_another_block_size_is_refused() -> None:
     machine.refuses(LeaseOpened(new_sequence("s", [1], 0, 8)), SequenceBlockSizeError, "the machine's 4")
     machine.finish("r")
     machine.open("r", [1])
+
+
+MEDIA = IdentityKeys("group", "adapter", (MediaKey(b"image", 2, 2), MediaKey(b"other", 9, 2)))
+PINNED = (9665278004389144847, 8517381239468915469, 16959018527907812556)
+SUBSTITUTE = 4991485349101569959
+
+
+def test_keys_name_exactly_the_blocks_they_reach_into() -> None:
+    """An item that ends at a block's end is no part of the next; its place counts from the block's first token."""
+    group_and_adapter = MEDIA.encode(4, 8)
+
+    assert group_and_adapter == b"g\x05\x00\x00\x00groupa\x07\x00\x00\x00adapter"
+    assert MEDIA.encode(0, 4) == group_and_adapter + (
+        b"m\x15\x00\x00\x00" + (2).to_bytes(8, "little") + (2).to_bytes(8, "little") + b"image"
+    )
+    assert MEDIA.encode(8, 12) == group_and_adapter + (
+        b"m\x15\x00\x00\x00" + (1).to_bytes(8, "little") + (2).to_bytes(8, "little") + b"other"
+    )
+    assert IdentityKeys(media=(MediaKey(b"x", 2, 4),)).encode(4, 8)[5:13] == (-2).to_bytes(8, "little", signed=True)
+
+
+def test_keyed_chains_are_pinned() -> None:
+    """Other processes must compute the same names."""
+    assert new_sequence(1, range(12), 0, 4, keys=MEDIA).hashes == PINNED
+    assert new_sequence("one", range(4), 0, 4, caching=False).hashes == (SUBSTITUTE,)

@@ -46,6 +46,7 @@ from tenure.core.errors import (
     NothingComputedError,
     NothingToAuthorizeError,
     OutputExhaustedError,
+    PendingDependenciesError,
     PrefixNotResidentError,
     ReservationOwnerError,
     ReservationTooSmallError,
@@ -784,3 +785,90 @@ def test_exhausted_says_what_was_needed_and_what_there_was() -> None:
     machine.req("x", [7, 10, 11, 12])
 
     assert machine.tell(AllocationRequested("x", 16, 1)) == Exhausted(needed=3, available=2)
+
+
+# --- Requests that take no part in caching ------------------------------------------------------------------------
+
+
+def test_a_request_without_caching_shares_nothing_in_a_caching_machine() -> None:
+    """Its hashes stand for its id and positions, not for tokens: a later request of the same id must not find them."""
+    machine = Machine(6, kv_events=True)
+    machine.open(7, range(8), 4, caching=False, planned=range(4))
+    machine.allocate(7, 8)
+    machine.finalize(7, 0, 8)
+    for _ in range(4):
+        machine.generate(7)
+    machine.allocate(7, 12)
+    machine.finalize(7, 8, 12)
+    assert not machine.take_events()
+    assert machine.view().index == {}
+    machine.finish(7)
+    assert machine.view().copies == {}
+    machine.open(7, range(90, 98), caching=False)
+    answer = machine.tell(DestinationRequested(7))
+
+    assert answer == Reserved(1, 2, 2, 8, ())
+    machine.tell(DestinationActivated(7, 1))
+    assert not machine.take_events()
+
+
+def test_a_request_without_caching_looks_nothing_up() -> None:
+    """Not even hashes that it was given and that are visible."""
+    from tenure.core.blocks.sequence import BlockIdentity
+
+    machine = Machine(6)
+    machine.cached("a", [7, 8])
+    machine.open("b", range(8), identities=[BlockIdentity(7, None), BlockIdentity(8, None)], caching=False)
+    machine.refuses(AllocationRequested("b", 8, 1), CachingOffError)
+    machine.refuses(ExternalPrefixRequested("b", 1, (8,)), PrefixNotResidentError)
+    answer = machine.tell(DestinationRequested("b"))
+    assert isinstance(answer, Reserved)
+
+    assert answer.fresh == 2
+    assert queries.resident_prefix_blocks(machine.state, "b") == 0
+
+
+# --- What else a wrong machine might get away with ----------------------------------------------------------------
+
+
+def test_edge_2_a_decode_step_over_a_fence_satisfied_since_is_refused_until_asked_again() -> None:
+    """The short way of a decode step does not overlook the fence either."""
+    machine = fenced(1, (7,), (1,))
+    machine.open("x", range(3), 4)
+    assert machine.tell(AllocationRequested("x", 3)) == Ready((0,), (1,))
+    machine.generate("x")
+    machine.satisfy(1)
+    machine.refuses(StepComputed(("x",)), UnauthorizedWriteError)
+    assert machine.tell(GrowthScheduled(("x",))) == GrowthReady(1, (), ())
+
+    assert isinstance(machine.tell(StepComputed(("x",))), StepAppended)
+
+
+def test_a_hash_twice_in_a_prefix_is_one_inactive_copy_less_and_not_two() -> None:
+    """What is evictable beside the hits counts distinct copies."""
+    machine = Machine(3)
+    machine.cached("a", [7])
+    machine.cached("b", [8])
+    machine.cached("c", [9])
+    machine.finish("a", "b", "c")
+    machine.req("x", [7, 7, 20, 21])
+
+    assert machine.allocate("x", 16, reuse=2) == 4
+    machine.finish("x")
+    machine.req("y", [7, 7, 30, 31, 32])
+    assert machine.tell(AllocationRequested("y", 20, 2)) == Exhausted(needed=3, available=2)
+
+
+def test_dependencies_of_a_destination_are_named_in_the_order_of_use() -> None:
+    """By the reservation, by the query, and by the error that refuses its activation."""
+    machine = fenced(2, (7, 8), (1, 2))
+    machine.req("x", [20, 21])
+    answer = machine.tell(DestinationRequested("x"))
+    assert isinstance(answer, Reserved)
+    used_first = machine.view().reservations[answer.reservation].fresh[-1]
+    expected = (1, 2) if machine.view().tags[used_first] == 1 else (2, 1)
+    assert answer.dependencies == expected
+    assert queries.destination_pending(machine.state, answer.reservation) == expected
+
+    first, second = expected
+    machine.refuses(DestinationActivated("x", answer.reservation), PendingDependenciesError, rf"\[{first}, {second}\]")
