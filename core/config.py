@@ -1,6 +1,7 @@
 """Configuration of the machines, with every limit; checked when it is made."""
 
-from typing import Final
+import operator
+from typing import Final, SupportsIndex, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -8,6 +9,16 @@ U32_MAX: Final = 2**32 - 1
 U64_MAX: Final = 2**64 - 1
 BLOCKS_MAX: Final = 2**40
 """Capacity is a number here, not memory: blocks that were never used cost nothing."""
+
+
+def as_int(value: object) -> int | None:
+    """A whole number as a plain int, whatever kind of integer it is; None if it is no integer."""
+    if type(value) is int:
+        return value
+    try:
+        return operator.index(cast("SupportsIndex", value))
+    except TypeError:
+        return None
 
 
 class BlockConfig(BaseModel):

@@ -364,7 +364,8 @@ def _revert_tails(
 ) -> tuple[list[list[Any]], list[int], list[list[Any]]]:
     # Last list first, and handed back reversed: a list that grew twice shrinks, and grows again, in order.
     count = len(lists)
-    chosen = list(zip(lists, starts[:count], olds or [[]] * count, strict=True))[::-1]
+    before: list[list[Any]] = [[]] * count if olds is None else olds
+    chosen = list(zip(lists, starts[:count], before, strict=True))[::-1]
     now: list[list[Any]] = []
     for each, start, old in chosen:
         now.append(each[start:])

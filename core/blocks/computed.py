@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from tenure.core.blocks import pool
 from tenure.core.blocks.hashing import chain_hash, local_hash, substitute_hash, synthetic_token
-from tenure.core.blocks.leases import drop_snapshots, find_lease
+from tenure.core.blocks.leases import check_count, drop_snapshots, find_lease
 from tenure.core.blocks.publish import publish_group, publish_stored
 from tenure.core.blocks.sequence import tail_may_be_unresolved
 from tenure.core.blocks.tables import PRIVATE, Edit, Lease, Tables
 from tenure.core.blocks.values import BlockHash, BlockId, Done, TokenAppended, TokenGenerated, TokensComputed
-from tenure.core.config import U32_MAX
+from tenure.core.config import U32_MAX, as_int
 from tenure.core.errors import (
     BlockNotHeldError,
     ComputedBackwardsError,
@@ -52,8 +52,9 @@ def on_tokens_computed(edit: Edit, event: TokensComputed) -> Done:
         UnknownLeaseError, NegativeCountError, ComputedBackwardsError, and those of `finalize`.
     """
     lease = find_lease(edit.tables, event.request)
-    if event.before < 0:
-        raise NegativeCountError(event.request, "before", event.before)
+    check_count(event.request, "before", event.before)
+    if type(event.after) is not int:
+        raise NegativeCountError(event.request, "after", event.after)
     if event.before > event.after:
         raise ComputedBackwardsError(event.request, event.before, event.after)
     finalize(edit, lease, event.before, event.after)
@@ -236,9 +237,10 @@ def next_token(lease: Lease, given: int | None) -> int:
         raise OutputExhaustedError(lease.request, lease.max_output)
     if given is None:
         return synthetic_token(lease.uuid, ordinal)
-    if not 0 <= given <= U32_MAX:
+    token = as_int(given)
+    if token is None or not 0 <= token <= U32_MAX:
         raise TokenRangeError(lease.request, given)
-    return given
+    return token
 
 
 def open_block(edit: Edit, lease: Lease) -> None:

@@ -56,7 +56,7 @@ class IdentityKeys:
 
     def __post_init__(self) -> None:
         for item in self.media:
-            if item.offset < 0 or item.length <= 0:
+            if not (0 <= item.offset < 2**63 and 0 < item.length < 2**63):
                 raise InvalidKeysError(item.offset, item.length)
 
     def encode(self, start: int, stop: int) -> bytes:
@@ -67,14 +67,19 @@ class IdentityKeys:
         """
         parts: list[bytes] = []
         if self.isolation_group is not None:
-            parts.append(_tagged(b"g", self.isolation_group.encode()))
+            parts.append(_tagged(b"g", _text(self.isolation_group)))
         if self.adapter is not None:
-            parts.append(_tagged(b"a", self.adapter.encode()))
+            parts.append(_tagged(b"a", _text(self.adapter)))
         for item in self.media:
             if item.offset < stop and start < item.offset + item.length:
                 place = (item.offset - start).to_bytes(8, "little", signed=True)
                 parts.append(_tagged(b"m", place + item.length.to_bytes(8, "little") + item.content))
         return b"".join(parts)
+
+
+def _text(name: str) -> bytes:
+    # Any str has its own bytes, also one that is no valid text.
+    return name.encode("utf-8", "surrogatepass")
 
 
 def _tagged(tag: bytes, content: bytes) -> bytes:
@@ -123,11 +128,11 @@ def request_bytes(request: int | str) -> bytes:
     """The 16 bytes that stand for a request: its UUID's, or a 128-bit digest of its name.
 
     Raises:
-        RequestIdError: an int outside 128 unsigned bits.
+        RequestIdError: neither a str nor an int of 128 unsigned bits.
     """
     if isinstance(request, str):
-        return xxhash.xxh3_128_digest(request.encode())
-    if not 0 <= request < 2**128:
+        return xxhash.xxh3_128_digest(_text(request))
+    if not (type(request) is int and 0 <= request < 2**128):
         raise RequestIdError(request)
     return request.to_bytes(16, "big")
 

@@ -127,12 +127,21 @@ def on_allocation_requested(edit: Edit, event: AllocationRequested) -> Ready | E
         UnknownLeaseError, NegativeCountError, AllocationBeyondTableError, and those of `grow`.
     """
     lease = find_lease(edit.tables, event.request)
-    if event.reusable_blocks < 0:
-        raise NegativeCountError(event.request, "reusable_blocks", event.reusable_blocks)
+    check_count(event.request, "reusable_blocks", event.reusable_blocks)
     target = check_table(edit.tables, lease, event.tokens)
     if target <= len(lease.copies):
         return keep(edit, lease, event.tokens)
     return grow(edit, lease, event.tokens, target, event.reusable_blocks)
+
+
+def check_count(request: RequestId | None, what: str, value: int) -> None:
+    """Refuse a count that is none.
+
+    Raises:
+        NegativeCountError: the value is negative, or no int.
+    """
+    if type(value) is not int or value < 0:
+        raise NegativeCountError(request, what, value)
 
 
 def check_table(tables: Tables, lease: Lease, tokens: int) -> int:
@@ -142,8 +151,7 @@ def check_table(tables: Tables, lease: Lease, tokens: int) -> int:
         NegativeCountError: `tokens` is negative.
         AllocationBeyondTableError: its table has no room for them.
     """
-    if tokens < 0:
-        raise NegativeCountError(lease.request, "tokens", tokens)
+    check_count(lease.request, "tokens", tokens)
     size = tables.block_size
     # I18: a watermark above the table would leave a later block without a copy.
     if tokens > len(lease.hashes) * size:

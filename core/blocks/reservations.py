@@ -9,6 +9,7 @@ from typing import Literal, cast
 
 from tenure.core.blocks import pool, tags
 from tenure.core.blocks.leases import (
+    check_count,
     check_table,
     find_lease,
     hold,
@@ -39,7 +40,6 @@ from tenure.core.errors import (
     EmptySuffixError,
     FencedGrowthError,
     LeaseResidentError,
-    NegativeCountError,
     PendingDependenciesError,
     PrefixNotResidentError,
     ReservationExceedsPromptError,
@@ -119,8 +119,7 @@ def on_decode_reservation_requested(edit: Edit, event: DecodeReservationRequeste
     Raises:
         NegativeCountError: a negative number of blocks.
     """
-    if event.blocks < 0:
-        raise NegativeCountError(None, "blocks", event.blocks)
+    check_count(None, "blocks", event.blocks)
     return _reserve(edit, None, [], event.blocks)
 
 
@@ -194,8 +193,7 @@ def on_external_prefix_requested(edit: Edit, event: ExternalPrefixRequested) -> 
     """
     tables, prefix = edit.tables, event.prefix_blocks
     lease = _empty_lease(tables, event.request)
-    if prefix < 0:
-        raise NegativeCountError(event.request, "prefix_blocks", prefix)
+    check_count(event.request, "prefix_blocks", prefix)
     _check_suffix(lease, prefix, event.suffix)
     candidates = lease.hashes[:prefix]
     # I32: unresolved blocks are the last of a table, and the suffix behind these is resolved.

@@ -6,6 +6,7 @@ the identities resolved since live in the state, in the request's lease.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from tenure.core.blocks.hashing import (
     request_bytes,
     substitute_hash,
 )
-from tenure.core.config import U32_MAX, U64_MAX
+from tenure.core.config import U32_MAX, U64_MAX, as_int
 from tenure.core.errors import (
     HashRangeError,
     IdentityCountError,
@@ -126,7 +127,7 @@ def new_sequence(
         raise NegativeCountError(request, "max_output", max_output)
     uuid = request_bytes(request)
     data = _token_bytes(request, prompt)
-    _check_tokens(request, planned)
+    plan = tuple(_check_tokens(request, planned)[:max_output])
     count = len(data) // TOKEN_BYTES
     full = count // block_size
     hashes: list[int | None]
@@ -147,7 +148,7 @@ def new_sequence(
         prompt=data,
         prompt_tokens=count,
         max_output=max_output,
-        planned=tuple(planned[:max_output]),
+        planned=plan,
         block_size=block_size,
         caching=caching,
         retain_local_hashes=retain_local_hashes and caching,
@@ -164,13 +165,19 @@ def _token_bytes(request: int | str, tokens: Sequence[int] | npt.NDArray[np.uint
         if tokens.dtype != np.uint32 or tokens.ndim != 1:
             raise TokenRangeError(request, f"an array of {tokens.dtype} with shape {tokens.shape}")
         return tokens.astype("<u4", copy=False).tobytes()
-    _check_tokens(request, tokens)
-    return np.array(tokens, dtype="<u4").tobytes()
+    return np.array(_check_tokens(request, tokens), dtype="<u4").tobytes()
 
 
-def _check_tokens(request: int | str, tokens: Sequence[int]) -> None:
+def _check_tokens(request: int | str, tokens: Sequence[int]) -> Sequence[int]:
+    """The tokens as plain ints: a float that is let in would be cut, and a cut token is another one's prefix hit."""
+    if not {int}.issuperset(map(type, tokens)):
+        checked = [as_int(token) for token in tokens]
+        if None in checked:
+            raise TokenRangeError(request, tokens[checked.index(None)])
+        tokens = cast("list[int]", checked)
     if len(tokens) and not 0 <= min(tokens) <= max(tokens) <= U32_MAX:
         raise TokenRangeError(request, next(token for token in tokens if not 0 <= token <= U32_MAX))
+    return tokens
 
 
 def _check_identities(request: int | str, identities: Sequence[BlockIdentity], full: int, *, partial: bool) -> None:

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Sequence
 
 from tenure.core.blocks.tables import EMPTY, Attachment, Edit, Tables
 from tenure.core.blocks.values import BlockId, DependencyId
+from tenure.core.config import U64_MAX
 from tenure.core.errors import (
     AuthorizedTwiceError,
     DependencyPendingError,
+    DependencyRangeError,
     OmittedDependencyError,
     SourcesChangedError,
     UnknownCopyError,
@@ -44,9 +46,12 @@ def check_attachable(tables: Tables, blocks: Sequence[BlockId], dependency: Depe
     """Refuse a transfer whose id is in use, or whose sources will not do.
 
     Raises:
+        DependencyRangeError: the id is no unsigned 64-bit number.
         DependencyPendingError: the id is in use.
         SourcesChangedError: `can_attach` does not hold.
     """
+    if not (type(dependency) is int and 0 <= dependency <= U64_MAX):
+        raise DependencyRangeError(dependency)
     if dependency in tables.dependencies:
         raise DependencyPendingError(dependency)
     if not can_attach(tables, blocks):

@@ -25,7 +25,11 @@ class TenureError(Exception):
         raise NotImplementedError
 
     def __str__(self) -> str:
-        return self.sentence()
+        try:
+            return self.sentence()
+        except ValueError:
+            # Python writes no number of several thousand digits.
+            return f"{type(self).__name__}: a number in it is too long to be written"
 
 
 class ContractError(TenureError):

@@ -108,6 +108,16 @@ class SnapshotsExhaustedError(CapacityError):
 
 
 @dataclass(eq=False)
+class DependencyRangeError(ContractError):
+    """A dependency id that is no unsigned 64-bit number."""
+
+    dependency: object
+
+    def sentence(self) -> str:
+        return f"dependency {self.dependency!r} is not in [0, 2**64); number your transfers"
+
+
+@dataclass(eq=False)
 class DependencyPendingError(ContractError):
     """A dependency id that is in use."""
 

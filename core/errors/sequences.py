@@ -7,12 +7,12 @@ from tenure.core.errors.base import ContractError, request_name
 
 @dataclass(eq=False)
 class RequestIdError(ContractError):
-    """An int request id that is no UUID."""
+    """A request id that is neither a str nor a UUID's int."""
 
-    request: int
+    request: object
 
     def sentence(self) -> str:
-        return f"request id {self.request} is outside [0, 2**128); use a UUID's integer or any string"
+        return f"request id {self.request!r} is not in [0, 2**128); use a UUID's integer or any string"
 
 
 @dataclass(eq=False)
@@ -44,15 +44,15 @@ class SequenceBlockSizeError(ContractError):
 
 @dataclass(eq=False)
 class NegativeCountError(ContractError):
-    """A count below zero."""
+    """A count below zero, or one that is no whole number."""
 
     request: int | str | None
     what: str
-    value: int
+    value: object
 
     def sentence(self) -> str:
         where = "" if self.request is None else f"{request_name(self.request)}: "
-        return f"{where}{self.what} is {self.value}; it must not be negative"
+        return f"{where}{self.what} is {self.value!r}; it must be a whole number and not negative"
 
 
 @dataclass(eq=False)

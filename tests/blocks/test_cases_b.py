@@ -320,7 +320,7 @@ def test_b19_a_media_item_names_the_blocks_it_reaches_into_and_all_after_them() 
     assert one[2] != two[2]
 
 
-@pytest.mark.parametrize(("offset", "length"), [(-1, 2), (0, 0)])
+@pytest.mark.parametrize(("offset", "length"), [(-1, 2), (0, 0), (2**63, 1), (0, 2**63)])
 def test_b19_a_media_item_without_tokens_is_refused(offset: int, length: int) -> None:
     """It would name nothing."""
     with pytest.raises(InvalidKeysError):

@@ -1,6 +1,7 @@
 """The pool's own guards, row by row of section 2: what a manager never asks for, another caller might."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from tenure.core.errors import (
     AuthorizedTwiceError,
     CopyNotPrivateError,
     DependencyPendingError,
+    DependencyRangeError,
     OmittedDependencyError,
     PinUnderflowError,
     PrefixExceedsLayoutError,
@@ -36,6 +38,9 @@ def prepared(copying: bool) -> BlockState:
 
     state, _, _ = BlockState.initial(BlockConfig(capacity=4, block_size=4), copying=copying).edited(None, prepare)
     return state
+
+
+NAME: Any = "transfer"
 
 
 def authorize_twice(edit: Edit) -> None:
@@ -67,6 +72,9 @@ REFUSALS: list[tuple[str, Callable[[Edit], object], type[TenureError]]] = [
     ("writing a cached block", lambda edit: pool.check_writable(edit.tables, 0), CopyNotPrivateError),
     ("writing under a reader", lambda edit: pool.check_writable(edit.tables, 2), UnauthorizedWriteError),
     ("attaching a dependency in use", lambda edit: tags.check_attachable(edit.tables, [0], 5), DependencyPendingError),
+    ("attaching a negative number", lambda edit: tags.check_attachable(edit.tables, [0], -1), DependencyRangeError),
+    ("attaching a huge number", lambda edit: tags.check_attachable(edit.tables, [0], 2**64), DependencyRangeError),
+    ("attaching no number", lambda edit: tags.check_attachable(edit.tables, [0], NAME), DependencyRangeError),
     ("attaching to a block twice", lambda edit: tags.check_attachable(edit.tables, [0, 0], 6), SourcesChangedError),
     ("attaching to a free block", lambda edit: tags.check_attachable(edit.tables, [3], 6), SourcesChangedError),
     ("attaching under a reader", lambda edit: tags.check_attachable(edit.tables, [2], 6), SourcesChangedError),

@@ -1,5 +1,7 @@
 """Reservations: every refusal, and what it leaves behind."""
 
+from typing import Any
+
 import pytest
 
 from tenure.core.blocks import queries
@@ -16,6 +18,7 @@ from tenure.core.blocks.values import (
     Ready,
     Reserved,
     ReservedAllocationRequested,
+    StepComputed,
     StoreSourcesSnapshotted,
     TokenGenerated,
     TokensComputed,
@@ -48,9 +51,20 @@ def a_machine() -> tuple[Machine, int, int]:
     return machine, machine.reserve(1), machine.reserved(machine.tell(DestinationRequested("r")))
 
 
+HALF: Any = 0.5
+
+
 @pytest.mark.parametrize(
     ("event", "error"),
     [
+        (DecodeReservationRequested(HALF), NegativeCountError),
+        (AllocationRequested("r", HALF), NegativeCountError),
+        (AllocationRequested("r", 4, HALF), NegativeCountError),
+        (TokensComputed("r", HALF, 4), NegativeCountError),
+        (TokensComputed("r", 0, HALF), NegativeCountError),
+        (ExternalPrefixRequested("s", HALF, (7,)), NegativeCountError),
+        (TokenGenerated("r", HALF), TokenRangeError),
+        (StepComputed(("r",), (HALF,)), TokenRangeError),
         (DecodeReservationRequested(-1), NegativeCountError),
         (DecodeReservationReleased(9), UnknownReservationError),
         (DecodeReservationReleased(2), ReservationKindError),

@@ -8,7 +8,7 @@ import pytest
 
 from tenure.core.blocks.hashing import IdentityKeys, MediaKey
 from tenure.core.blocks.sequence import BlockIdentity, RequestSequence, new_sequence
-from tenure.core.blocks.values import LeaseOpened
+from tenure.core.blocks.values import LeaseOpened, StepComputed
 from tenure.core.errors import (
     HashRangeError,
     IdentityCountError,
@@ -84,6 +84,8 @@ def test_local_hashes_are_kept_on_request_only() -> None:
 FULL = BlockIdentity(1, 2)
 UNNAMED = BlockIdentity(None, None)
 LOCAL = BlockIdentity(None, 5)
+FRACTIONS: Any = [0.5]
+ID: Any = np.int64(7)
 SIGNED: Any = np.arange(3, dtype=np.int32)
 REFUSALS: list[tuple[str, Callable[[], RequestSequence], type[TenureError]]] = [
     ("block size 1", lambda: new_sequence(1, [1], 0, 1), SequenceBlockSizeError),
@@ -93,6 +95,9 @@ REFUSALS: list[tuple[str, Callable[[], RequestSequence], type[TenureError]]] = [
     ("huge planned token", lambda: new_sequence(1, [1], 1, 4, planned=[2**32]), TokenRangeError),
     ("signed array", lambda: new_sequence(1, SIGNED, 0, 4), TokenRangeError),
     ("two-dimensional array", lambda: new_sequence(1, np.zeros((2, 2), np.uint32), 0, 4), TokenRangeError),
+    ("fractional token", lambda: new_sequence(1, FRACTIONS, 0, 4), TokenRangeError),
+    ("fractional planned token", lambda: new_sequence(1, [1], 1, 4, planned=FRACTIONS), TokenRangeError),
+    ("an id that is no int", lambda: new_sequence(ID, [1], 0, 4), RequestIdError),
     ("negative id", lambda: new_sequence(-1, [1], 0, 4), RequestIdError),
     ("huge id", lambda: new_sequence(2**128, [1], 0, 4), RequestIdError),
     ("too few identities", lambda: new_sequence(1, range(8), 0, 4, identities=[FULL]), IdentityCountError),
@@ -152,3 +157,28 @@ def test_keyed_chains_are_pinned() -> None:
     """Other processes must compute the same names."""
     assert new_sequence(1, range(12), 0, 4, keys=MEDIA).hashes == PINNED
     assert new_sequence("one", range(4), 0, 4, caching=False).hashes == (SUBSTITUTE,)
+
+
+def test_any_kind_of_integer_is_a_token_and_is_kept_as_a_plain_one() -> None:
+    """Samplers hand out numpy numbers."""
+    tokens: Any = [np.int64(1), 2, True, np.uint32(4)]
+    sequence = new_sequence(1, tokens, 4, 4, planned=tokens)
+
+    assert sequence.hashes == new_sequence(1, [1, 2, 1, 4], 0, 4).hashes
+    assert [type(each) for each in sequence.planned] == [int] * 4
+    machine = Machine(4)
+    machine.open("r", [0], 4)
+    given: Any = np.int64(5)
+    machine.generate("r", given)
+    machine.tell(StepComputed(("r",), (given,)))
+    assert [type(each) for each in machine.view().leases["r"].window] == [int] * 3
+
+
+def test_names_that_are_no_valid_text_are_names_all_the_same() -> None:
+    """A lone surrogate is a str, and nobody is refused for it in the middle of a run."""
+    names = ["\ud800", "\ud801"]
+    hashes = {new_sequence(1, range(4), 0, 4, keys=IdentityKeys(name, name)).hashes for name in names}
+    substitutes = {new_sequence(name, range(4), 0, 4, caching=False).hashes for name in names}
+
+    assert len(hashes) == 2
+    assert len(substitutes) == 2

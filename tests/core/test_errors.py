@@ -59,6 +59,11 @@ def test_sentences_that_depend_on_their_fields() -> None:
     assert str(errors.UnauthorizedWriteError(None, 3, (1,))).startswith("block 3")
 
 
+def test_a_number_too_long_to_be_written_still_has_a_sentence() -> None:
+    """Python refuses to print it; the error must not fail on that."""
+    assert str(errors.AllocationBeyondTableError("r", 10**5000, 4)).startswith("AllocationBeyondTableError")
+
+
 def test_the_root_of_the_hierarchy_is_abstract() -> None:
     """Nobody raises it."""
     with pytest.raises(NotImplementedError):

@@ -1,0 +1,110 @@
+"""Whatever interrupts a transition, wherever: the state is as it was."""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from tenure.core.blocks.machine import transition
+from tenure.core.blocks.sequence import new_sequence
+from tenure.core.blocks.state import BlockState
+from tenure.core.blocks.values import (
+    AllocationRequested,
+    DecodeReservationRequested,
+    DestinationActivated,
+    DestinationCancelled,
+    DestinationRequested,
+    Event,
+    GrowthScheduled,
+    LeaseFinished,
+    LeaseOpened,
+    StepComputed,
+    TokenGenerated,
+    TokensComputed,
+)
+from tenure.core.config import BlockConfig
+
+# What undoes a transition cannot itself be undone; and what merely looks on changes nothing.
+PASSED_OVER = ("revert", "_revert_entry", "_revert_tails", "_put_all", "scalars", "edited", "<listcomp>")
+
+
+def prepared() -> BlockState:
+    """A full pool of journaled states: two inactive blocks, leases at several stages, a destination."""
+    state = BlockState.initial(BlockConfig(capacity=5, block_size=4, kv_events=True, trace=True))
+    history: list[Event] = [
+        LeaseOpened(new_sequence("old", range(8), 4, 4)),
+        AllocationRequested("old", 8),
+        TokensComputed("old", 0, 8),
+        LeaseFinished("old"),
+        LeaseOpened(new_sequence("a", [5, 6, 7, 8], 4, 4)),
+        AllocationRequested("a", 4),
+        LeaseOpened(new_sequence("b", [5, 6, 7], 9, 4)),
+        AllocationRequested("b", 3),
+        TokenGenerated("b"),
+        LeaseOpened(new_sequence("c", [1] * 8, 9, 4)),
+        LeaseOpened(new_sequence("d", range(9), 4, 4)),
+        LeaseOpened(new_sequence("e", range(4), 4, 4)),
+        DestinationRequested("e"),
+    ]
+    for event in history:
+        state = transition(state, event).state
+    return state
+
+
+def interrupted_at(line: int, act: Callable[[], object]) -> bool:
+    """Run `act` and interrupt it before its `line`-th line in the core; False if it ended before."""
+    seen = 0
+
+    def trace(frame: FrameType, kind: str, _: Any) -> Any:
+        nonlocal seen
+        if "/core/" not in frame.f_code.co_filename or frame.f_code.co_name in PASSED_OVER:
+            return None
+        if kind == "line":
+            seen += 1
+            if seen == line:
+                raise KeyboardInterrupt
+        return trace
+
+    outer = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        act()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(outer)
+    return False
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        AllocationRequested("c", 8),
+        AllocationRequested("d", 9, 2),
+        StepComputed(("b",)),
+        GrowthScheduled(("b", "c")),
+        LeaseFinished("a"),
+        TokensComputed("a", 0, 4),
+        TokenGenerated("b"),
+        DecodeReservationRequested(2),
+        DestinationActivated("e", 1),
+        DestinationCancelled(1),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_i14_a_transition_interrupted_at_any_line_changes_nothing(event: Event) -> None:
+    """Ctrl-C comes between two lines, and a production core must survive it."""
+    line = 0
+    while True:
+        line += 1
+        state = prepared()
+        before, key = state.view(), state.key()
+        if not interrupted_at(line, lambda state=state: transition(state, event)):  # type: ignore[misc]
+            break
+        assert before == state.view(), f"line {line}"
+        assert key == state.key(), f"line {line}"
+        assert transition(state, event) == transition(prepared(), event)
+
+    assert line > 10
