@@ -71,8 +71,9 @@ Found = TypeVar("Found")
 class BlockManager:
     """Thread-safe holder of the newest block-machine state.
 
-    Every method is one atomic step. One that raises, or answers `Exhausted`, has changed nothing. The sink is called
-    outside the lock, by one thread at a time, with commands in order; what it raises is logged and goes no further.
+    Every method is one atomic step. One that raises a `TenureError`, or answers `Exhausted`, has changed nothing. The
+    sink is called outside the lock, by one thread at a time, with commands in order, and not necessarily by the thread
+    that caused them: `flush` waits for what is on its way. An `Exception` of the sink is logged and goes no further.
 
     Attributes:
         config: what the machine was built with.
@@ -87,6 +88,7 @@ class BlockManager:
         sink: Sink | None = None,
         trace: bool = False,
         dp_rank: int = 0,
+        snapshots_max: int = 1024,
     ) -> None:
         """Start with all of `capacity` blocks free.
 
@@ -95,14 +97,19 @@ class BlockManager:
 
         Raises:
             pydantic.ValidationError: a value outside the limits of `BlockConfig`.
+            ValueError: `trace` without a sink to give the records to.
         """
+        if trace and sink is None:
+            msg = "trace=True needs a sink that takes the records"
+            raise ValueError(msg)
         self.config = BlockConfig(
             capacity=capacity,
             block_size=block_size,
             prefix_caching=prefix_caching,
             kv_events=sink is not None,
-            trace=trace and sink is not None,
+            trace=trace,
             dp_rank=dp_rank,
+            snapshots_max=snapshots_max,
         )
         self._state = BlockState.initial(self.config)
         self._sink = sink
@@ -266,6 +273,14 @@ class BlockManager:
         """The allocation watermark of a request."""
         return self._asked(lambda state: queries.allocated_tokens(state, request))
 
+    def sequence_length(self, request: RequestId) -> int:
+        """Tokens known of a request, prompt and output."""
+        return self._asked(lambda state: queries.sequence_length(state, request))
+
+    def generated(self, request: RequestId) -> int:
+        """Output tokens of a request so far."""
+        return self._asked(lambda state: queries.generated(state, request))
+
     @property
     def num_active(self) -> int:
         """Blocks in use or set aside."""
@@ -327,6 +342,14 @@ class BlockManager:
                     self._hand_over(self._outbox.popleft())
             finally:
                 self._delivery.release()
+
+    def flush(self) -> None:
+        """Wait until the sink was given everything that happened before this call. Not to be called by the sink."""
+        while True:
+            self._deliver()
+            with self._delivery:
+                if not self._outbox:
+                    return
 
     def _hand_over(self, command: Command) -> None:
         if self._sink is None:

@@ -95,13 +95,14 @@ def main() -> None:
 @click.option(
     "--check",
     is_flag=True,
-    help="Check every rule after every transition, and the KV events against what is visible.",
+    help="Check every rule after every transition, and the KV events against what is visible. Compares whole states: "
+    "for small caches and short traces.",
 )
 @click.option(
     "--check-every",
     type=click.IntRange(1),
     metavar="N",
-    help="As --check, after every Nth transition.",
+    help="As --check, after every Nth transition; for larger ones.",
 )
 @click.option("--skip-bad", is_flag=True, help="Count requests that cannot be replayed, and go on without them.")
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")

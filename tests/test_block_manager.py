@@ -38,6 +38,7 @@ def test_every_operation_of_the_machine_is_a_method() -> None:
     assert manager.grow_leases(["a"]).served == 1
     assert manager.complete_step(["a"], [51]) == (51,)
     assert manager.allocated_tokens("a") == 10
+    assert (manager.sequence_length("a"), manager.generated("a")) == (11, 2)
     assert manager.block_table("a") == (0, 1, 2)
     names = manager.block_hashes("a")
     assert names[0] is not None
@@ -124,9 +125,26 @@ def test_a_configuration_outside_the_limits_is_refused_at_construction(make: Cal
         make()
 
 
+def test_traces_without_a_sink_are_refused_at_construction() -> None:
+    """Nobody would ever see them."""
+    with pytest.raises(ValueError, match="needs a sink"):
+        BlockManager(4, trace=True)
+
+
+def test_live_snapshots_are_limited_as_configured() -> None:
+    """The limit is the manager's to set."""
+    manager = BlockManager(4, 4, snapshots_max=1)
+    manager.open_lease(1, range(8), 0)
+    manager.allocate_lease(1, 8)
+    manager.finalize(1, 0, 8)
+    assert manager.snapshot_store_sources(1, [0]) is not None
+    with pytest.raises(tenure.CapacityError, match="snapshots_max"):
+        manager.snapshot_store_sources(1, [1])
+
+
 def test_without_a_sink_no_event_is_built() -> None:
     """And no event id is used."""
-    manager = BlockManager(4, 4, trace=True)
+    manager = BlockManager(4, 4)
     manager.open_lease(1, range(8), 0)
     manager.allocate_lease(1, 8)
     manager.finalize(1, 0, 8)
@@ -191,10 +209,11 @@ def test_neighbour_kv_events_a_slow_sink_cannot_reorder() -> None:
     assert entered.wait(10)
     compute(2)
     assert heard == []
-    go_on.set()
-    first.join(10)
+    threading.Timer(0.05, go_on.set).start()
+    manager.flush()
 
     assert heard == [0, 1]
+    first.join(10)
 
 
 def test_a_sink_may_call_the_manager() -> None:

@@ -167,7 +167,7 @@ def finalize_last(edit: Edit, lease: Lease) -> None:
         or lease.keys is not None
         or not tables.shares(lease)
         or tables.tags
-        or tables.snapshots
+        or lease.request in tables.snapshots_of
         or lease.emit_token_ids
     ):
         finalize(edit, lease, lease.length - 1, lease.length)

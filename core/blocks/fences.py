@@ -85,11 +85,14 @@ def on_store_sources_snapshotted(edit: Edit, event: StoreSourcesSnapshotted) -> 
         raise SnapshotsExhaustedError(tables.config.snapshots_max)
 
     tables.snapshots_ever += 1
-    key = tables.snapshots_ever
-    edit.journal.append((ITEM, tables.snapshots, key, MISSING))
+    key, log = tables.snapshots_ever, edit.journal.append
+    log((ITEM, tables.snapshots, key, MISSING))
     tables.snapshots[key] = Snapshot(
         event.request, event.positions, tuple(lease.copies[position] for position in event.positions)
     )
+    keys = tables.snapshots_of.get(event.request, ())
+    log((ITEM, tables.snapshots_of, event.request, keys or MISSING))
+    tables.snapshots_of[event.request] = (*keys, key)
     hashes = (lease.hashes[position] for position in event.positions)
     return Sources(key, tuple(block_hash for block_hash in hashes if block_hash is not None))
 
@@ -116,8 +119,16 @@ def _find_snapshot(tables: Tables, key: SnapshotId) -> Snapshot:
 
 
 def _end_snapshot(edit: Edit, key: SnapshotId, snapshot: Snapshot) -> None:
-    edit.journal.append((ITEM, edit.tables.snapshots, key, snapshot))
-    del edit.tables.snapshots[key]
+    tables, log = edit.tables, edit.journal.append
+    log((ITEM, tables.snapshots, key, snapshot))
+    del tables.snapshots[key]
+    keys = tables.snapshots_of[snapshot.request]
+    log((ITEM, tables.snapshots_of, snapshot.request, keys))
+    rest = tuple(each for each in keys if each != key)
+    if rest:
+        tables.snapshots_of[snapshot.request] = rest
+    else:
+        del tables.snapshots_of[snapshot.request]
 
 
 def on_snapshot_discarded(edit: Edit, event: SnapshotDiscarded) -> Done:

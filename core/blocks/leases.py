@@ -6,7 +6,7 @@ Source: the lease operations of the seed's manager, in their strict versions.
 import struct
 from typing import cast
 
-from tenure.core.blocks import pool, tags
+from tenure.core.blocks import pool, prefix_index, tags
 from tenure.core.blocks.hashing import TOKEN_BYTES, request_bytes
 from tenure.core.blocks.publish import publish_removed
 from tenure.core.blocks.sequence import RequestSequence
@@ -64,12 +64,15 @@ def set_pending(edit: Edit, lease: Lease, pending: PendingCapacity | None) -> No
 
 def drop_snapshots(edit: Edit, request: RequestId) -> None:
     """Void the live store-source snapshots of a lease that changes."""
-    snapshots = edit.tables.snapshots
-    if not snapshots:
+    tables, log = edit.tables, edit.journal.append
+    keys = tables.snapshots_of.get(request)
+    if keys is None:
         return
-    for key in [key for key, snapshot in snapshots.items() if snapshot.request == request]:
-        edit.journal.append((ITEM, snapshots, key, snapshots[key]))
-        del snapshots[key]
+    log((ITEM, tables.snapshots_of, request, keys))
+    del tables.snapshots_of[request]
+    for key in keys:
+        log((ITEM, tables.snapshots, key, tables.snapshots[key]))
+        del tables.snapshots[key]
 
 
 # --- Opening ----------------------------------------------------------------------------------------------------
@@ -192,7 +195,7 @@ def grow(edit: Edit, lease: Lease, tokens: int, target: int, reusable_blocks: in
     """
     tables, held = edit.tables, len(lease.copies)
     candidates = _reusable(tables, lease, held, target, reusable_blocks)
-    hits = pool.exact_prefix(tables, candidates, target - held)
+    hits = prefix_index.exact_prefix(tables, candidates, target - held)
     fresh = target - held - len(hits)
     exhausted = pool.shortfall(tables, hits, fresh)
     if exhausted is not None:

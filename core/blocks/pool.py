@@ -14,6 +14,7 @@ Source: the seed's "minimal physical block pool", as stated in section 2 of its 
 from collections import deque
 from collections.abc import Iterable, Sequence
 
+from tenure.core.blocks.prefix_index import enter_index, leave_index
 from tenure.core.blocks.publish import publish_removed
 from tenure.core.blocks.tables import EMPTY, INACTIVE, PRIVATE, Edit, Tables
 from tenure.core.blocks.tags import drop_authorizations, has_content
@@ -21,8 +22,6 @@ from tenure.core.blocks.values import BlockHash, BlockId, Exhausted
 from tenure.core.errors import (
     CopyNotPrivateError,
     PinUnderflowError,
-    PrefixExceedsLayoutError,
-    PrefixNotResidentError,
     ReferenceUnderflowError,
     UnauthorizedWriteError,
     UnknownCopyError,
@@ -30,40 +29,6 @@ from tenure.core.errors import (
 from tenure.core.persistent import CELL, CELLS, ITEM, ITEMS, MISSING, TAIL
 
 # --- Looking ----------------------------------------------------------------------------------------------------
-
-
-def exact_prefix(tables: Tables, hashes: Sequence[BlockHash], total: int) -> list[BlockId]:
-    """The primary copies of all `hashes`, for a layout of `total` blocks.
-
-    Raises:
-        PrefixExceedsLayoutError: more hashes than blocks.
-        PrefixNotResidentError: a hash is not visible.
-    """
-    if len(hashes) > total:
-        raise PrefixExceedsLayoutError(len(hashes), total)
-    primary = tables.primary
-    try:
-        return [primary[block_hash] for block_hash in hashes]
-    except KeyError as missing:
-        raise PrefixNotResidentError(missing.args[0]) from None
-
-
-def resident_prefix(tables: Tables, hashes: Iterable[BlockHash], total: int) -> list[BlockId]:
-    """The primary copies of the longest leading run of visible hashes, for a layout of `total` blocks.
-
-    Raises:
-        PrefixExceedsLayoutError: the run has a candidate beyond `total`, or there is one and `total` is 0.
-    """
-    primary, blocks = tables.primary, list[BlockId]()
-    for count, block_hash in enumerate(hashes):
-        # The layout is checked before the look-up, so a candidate too many is refused even if it would miss.
-        if count >= total:
-            raise PrefixExceedsLayoutError(count + 1, total)
-        block = primary.get(block_hash)
-        if block is None:
-            break
-        blocks.append(block)
-    return blocks
 
 
 def shortfall(tables: Tables, hits: Sequence[BlockId], fresh: int) -> Exhausted | None:
@@ -144,32 +109,10 @@ def _evict(edit: Edit, count: int) -> tuple[list[BlockId], list[BlockHash]]:
     hashes = [hash_of[block] for block in blocks]
     if duplicates and not duplicates.keys().isdisjoint(hashes):
         pairs = zip(blocks, hashes, strict=True)
-        return blocks, [name for block, name in pairs if _leave_index(edit, block, name)]
+        return blocks, [name for block, name in pairs if leave_index(edit, block, name)]
     log((ITEMS, primary, hashes, blocks))
     _exhaust(map(primary.__delitem__, hashes))
     return blocks, hashes
-
-
-def _leave_index(edit: Edit, block: BlockId, block_hash: BlockHash) -> bool:
-    """Take a copy out of the index; whether its hash is gone with it. I08: the oldest survivor is the primary."""
-    tables, log = edit.tables, edit.journal.append
-    younger = tables.duplicates.get(block_hash)
-    if younger is None:
-        log((ITEM, tables.primary, block_hash, block))
-        del tables.primary[block_hash]
-        return True
-    log((ITEM, tables.duplicates, block_hash, younger))
-    if tables.primary[block_hash] == block:
-        log((ITEM, tables.primary, block_hash, block))
-        tables.primary[block_hash] = younger[0]
-        rest = younger[1:]
-    else:
-        rest = tuple(each for each in younger if each != block)
-    if rest:
-        tables.duplicates[block_hash] = rest
-    else:
-        del tables.duplicates[block_hash]
-    return False
 
 
 def take_private(edit: Edit) -> BlockId | None:
@@ -196,7 +139,7 @@ def take_private(edit: Edit) -> BlockId | None:
         log((ITEM, lru, old, block))
         del lru[old]
         block_hash = tables.hash_of[block]
-        if _leave_index(edit, block, block_hash):
+        if leave_index(edit, block, block_hash):
             publish_removed(edit, (block_hash,))
     else:
         return None
@@ -336,7 +279,7 @@ def cache_private(edit: Edit, blocks: Sequence[BlockId], hashes: Sequence[BlockH
         log((ITEMS, tables.primary, hashes, [MISSING] * count))
         tables.primary.update(zip(hashes, blocks, strict=True))
         return [True] * count
-    return [_index(edit, block, block_hash) for block, block_hash in zip(blocks, hashes, strict=True)]
+    return [enter_index(edit, block, block_hash) for block, block_hash in zip(blocks, hashes, strict=True)]
 
 
 def cache_one(edit: Edit, block: BlockId, block_hash: BlockHash) -> bool:
@@ -346,20 +289,7 @@ def cache_one(edit: Edit, block: BlockId, block_hash: BlockHash) -> bool:
     tables.copies[block] = 1
     log((CELL, tables.hash_of, block, tables.hash_of[block]))
     tables.hash_of[block] = block_hash
-    return _index(edit, block, block_hash)
-
-
-def _index(edit: Edit, block: BlockId, block_hash: BlockHash) -> bool:
-    """Enter a cached copy into the index. I07: a hash is visible as long as it has a copy."""
-    tables = edit.tables
-    if block_hash not in tables.primary:
-        edit.journal.append((ITEM, tables.primary, block_hash, MISSING))
-        tables.primary[block_hash] = block
-        return True
-    younger = tables.duplicates.get(block_hash, ())
-    edit.journal.append((ITEM, tables.duplicates, block_hash, younger or MISSING))
-    tables.duplicates[block_hash] = (*younger, block)
-    return False
+    return enter_index(edit, block, block_hash)
 
 
 def release(edit: Edit, blocks: Sequence[BlockId]) -> None:

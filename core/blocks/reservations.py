@@ -7,7 +7,7 @@ Source: decode and destination reservations of the seed's manager.
 
 from typing import Literal, cast
 
-from tenure.core.blocks import pool, tags
+from tenure.core.blocks import pool, prefix_index, tags
 from tenure.core.blocks.leases import (
     check_count,
     check_table,
@@ -178,7 +178,7 @@ def on_destination_requested(edit: Edit, event: DestinationRequested) -> Reserve
     lease = _empty_lease(tables, event.request)
     blocks = _prompt_blocks(tables, lease)
     candidates = [each for each in lease.hashes[:blocks] if each is not None] if tables.shares(lease) else []
-    hits = pool.resident_prefix(tables, candidates, blocks)
+    hits = prefix_index.resident_prefix(tables, candidates, blocks)
     return _reserve(edit, lease, hits, blocks - len(hits))
 
 
@@ -200,7 +200,7 @@ def on_external_prefix_requested(edit: Edit, event: ExternalPrefixRequested) -> 
     assert None not in candidates
     if candidates and not tables.shares(lease):
         raise PrefixNotResidentError(cast("BlockHash", candidates[0]))
-    hits = pool.exact_prefix(tables, cast("list[BlockHash]", candidates), prefix + len(event.suffix))
+    hits = prefix_index.exact_prefix(tables, cast("list[BlockHash]", candidates), prefix + len(event.suffix))
     return _reserve(edit, lease, hits, len(event.suffix))
 
 

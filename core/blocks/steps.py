@@ -37,7 +37,7 @@ def on_growth_scheduled(edit: Edit, event: GrowthScheduled) -> GrowthReady:
     moved: list[Lease] = []
     watermarks: list[int] = []
     served = 0
-    leases, snapshots = tables.leases, tables.snapshots
+    leases, snapshots_of = tables.leases, tables.snapshots_of
     # One entry for all watermarks that only move: written before the first of them does.
     edit.journal.append((ATTRIBUTES, moved, "allocated", watermarks))
     for request in event.requests:
@@ -56,7 +56,7 @@ def on_growth_scheduled(edit: Edit, event: GrowthScheduled) -> GrowthReady:
             blocks += [(request, block) for block in answer.blocks]
             if answer.dependencies:
                 fenced.append((request, answer.dependencies))
-        elif lease.pending is not None or snapshots:
+        elif lease.pending is not None or (snapshots_of and request in snapshots_of):
             dependencies = keep(edit, lease, tokens).dependencies
             if dependencies:
                 fenced.append((request, dependencies))
@@ -73,7 +73,7 @@ def on_growth_scheduled(edit: Edit, event: GrowthScheduled) -> GrowthReady:
 def _grow_one(edit: Edit, lease: Lease, tokens: int) -> BlockId | None:
     """`grow` by one fresh block where nothing is fenced; None where it is not that simple, and nothing is changed."""
     tables = edit.tables
-    if lease.pending is not None or tables.tags or tables.snapshots:
+    if lease.pending is not None or tables.tags or lease.request in tables.snapshots_of:
         return None
     block = pool.take_private(edit)
     if block is None:
@@ -105,7 +105,7 @@ def on_step_computed(edit: Edit, event: StepComputed) -> StepAppended:
     tokens: list[int] = []
     windows: list[list[int]] = []
     lengths: list[int] = []
-    leases, snapshots = tables.leases, tables.snapshots
+    leases, snapshots_of = tables.leases, tables.snapshots_of
     # One entry for all tokens: written before the first of them is appended.
     edit.journal.append((TAILS, windows, lengths, None))
     for index, request in enumerate(event.requests):
@@ -124,7 +124,7 @@ def on_step_computed(edit: Edit, event: StepComputed) -> StepAppended:
             token = given[index]
         else:
             token = next_token(lease, given[index])
-        if snapshots:
+        if snapshots_of:
             drop_snapshots(edit, request)
         if is_full:
             open_block(edit, lease)

@@ -184,6 +184,7 @@ class Tables:
         "reservations_ever",
         "snapshots",
         "snapshots_ever",
+        "snapshots_of",
         "tags",
     )
 
@@ -215,6 +216,8 @@ class Tables:
         self.reservations: dict[ReservationId, Reservation] = {}
         self.leases: dict[RequestId, Lease] = {}
         self.snapshots: dict[SnapshotId, Snapshot] = {}
+        # Requests with at least one live snapshot, and which.
+        self.snapshots_of: dict[RequestId, tuple[SnapshotId, ...]] = {}
         # Per block the pending transfer that reads it.
         self.tags: dict[BlockId, DependencyId] = {}
         # Private copies whose tag may be overwritten: keys only.
@@ -275,7 +278,8 @@ class Tables:
         other.primary, other.duplicates = self.primary.copy(), self.duplicates.copy()
         other.lru = self.lru.copy()
         other.free = self.free.copy()
-        other.reservations, other.snapshots = self.reservations.copy(), self.snapshots.copy()
+        other.reservations = self.reservations.copy()
+        other.snapshots, other.snapshots_of = self.snapshots.copy(), self.snapshots_of.copy()
         other.leases = {request: lease.clone() for request, lease in self.leases.items()}
         other.tags, other.authorized = self.tags.copy(), self.authorized.copy()
         other.dependencies = self.dependencies.copy()

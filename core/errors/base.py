@@ -41,7 +41,7 @@ class CapacityError(TenureError):
 
 
 class InvariantViolation(AssertionError):  # noqa: N818 - our own fault is no error a caller handles
-    """Tenure itself is wrong. Carries the id of the broken rule; never caught inside the package."""
+    """Tenure itself is wrong. Carries the id of the broken rule; only the command line catches it, to print it."""
 
     def __init__(self, rule: str, sentence: str) -> None:
         super().__init__(f"{rule}: {sentence}")

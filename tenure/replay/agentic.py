@@ -4,6 +4,7 @@ All times are on the session's clock, so a session is replayed in the order of `
 partial last block of a prompt may lack its hash id; its tokens are then the request's alone.
 """
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final, Literal, cast
@@ -52,7 +53,7 @@ def read_agentic(file: BinaryIO, path: Path, namespace: str) -> Iterator[TraceRe
 
     The file is read as a whole, for its times are not in the order of the entries.
     """
-    data = file.read(FILE_BYTES_MAX + 1)
+    data = file.read(FILE_BYTES_MAX + 1).removeprefix(BOM_UTF8)
     if len(data) > FILE_BYTES_MAX:
         yield TraceError(Place(path), f"the file is larger than {FILE_BYTES_MAX} bytes", "split it")
         return

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -19,7 +19,9 @@ STEPS_PER_UPDATE: Final = 32
 @contextmanager
 def progress_bar(*, wanted: bool) -> Generator[OnStep | None]:
     """A callback that shows progress on standard error; None where nobody would see it."""
-    if not (wanted and sys.stderr.isatty()):
+    stderr: TextIO | None = sys.stderr
+    # Whoever started the process may have closed it.
+    if not (wanted and stderr is not None and stderr.isatty()):
         yield None
         return
     columns = (SpinnerColumn(), BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))

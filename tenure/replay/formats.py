@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from tenure.replay.agentic import read_agentic
 from tenure.replay.errors import OptionError, Place, TraceError, reason_of
-from tenure.replay.mooncake import read_mooncake
+from tenure.replay.mooncake import LINE_BYTES_MAX, read_mooncake
 from tenure.replay.requests import TraceRequest
 
 SNIFF_BYTES: Final = 2**16
@@ -56,7 +56,8 @@ def read_traces(sources: Sequence[Path], trace_block_size: int) -> Iterator[tupl
 def _read(path: Path, namespace: str, trace_block_size: int) -> Iterator[TraceRequest | TraceError]:
     try:
         with io.BufferedReader(io.FileIO(path), SNIFF_BYTES) as file:
-            match _format(file.peek(SNIFF_BYTES)):
+            start = _start(file)
+            match _format(start):
                 case "mooncake":
                     size = os.fstat(file.fileno()).st_size
                     yield from read_mooncake(file, path, namespace, trace_block_size, size)
@@ -69,6 +70,20 @@ def _read(path: Path, namespace: str, trace_block_size: int) -> Iterator[TraceRe
                     yield TraceError(Place(path, 1), problem, "give a trace of one of these formats")
     except OSError as error:
         yield TraceError(Place(path), reason_of(error), "give the path of a trace file")
+
+
+def _start(file: "io.BufferedReader[io.FileIO]") -> bytes:
+    """Enough of a file to tell its format; the file is read from its first byte again afterwards.
+
+    That is its beginning or, where that tells nothing, all of its first line that is not blank.
+    """
+    start = file.peek(SNIFF_BYTES)
+    if _format(start) in ("empty", "unknown") and file.seekable():
+        while (line := file.readline(LINE_BYTES_MAX)) and not line.strip():
+            pass
+        start = start + line
+        file.seek(0)
+    return start
 
 
 def _format(start: bytes) -> Literal["mooncake", "agentic", "empty", "unknown"]:

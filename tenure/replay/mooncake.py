@@ -3,6 +3,7 @@
 Arrival order is the order of the lines; timestamps are validated and not used.
 """
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -54,7 +55,7 @@ def _read_line(
     line: bytes, place: Place, namespace: str, entry: int, block_size: int, progress: float
 ) -> TraceRequest | TraceError:
     try:
-        text = line.rstrip().decode()
+        text = line.rstrip().removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         return TraceError(place, f"not valid UTF-8 at byte {error.start + 1} of the line")
     try:

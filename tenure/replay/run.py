@@ -129,6 +129,8 @@ class Arrivals:
 
 def _check_options(sources: Sequence[Path], options: ReplayOptions) -> None:
     options.check_together()
+    if options.events is not None and str(options.events) == "-":
+        raise OptionError("--events - names no file", "give it a path; /dev/stdout is standard output")
     if options.check and options.capacity > CHECKED_CAPACITY_MAX:
         raise OptionError(
             f"--check lists every block of the cache, and a capacity of {options.capacity} is too much for that",

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from tenure.core.blocks import pool, tags
+from tenure.core.blocks import pool, prefix_index, tags
+from tenure.core.blocks.machine import transition
 from tenure.core.blocks.state import BlockState
 from tenure.core.blocks.tables import Edit
+from tenure.core.blocks.values import DecodeReservationReleased, DecodeReservationRequested
 from tenure.core.config import BlockConfig
 from tenure.core.errors import (
     AuthorizedTwiceError,
@@ -52,16 +54,24 @@ def authorize_twice(edit: Edit) -> None:
 REFUSALS: list[tuple[str, Callable[[Edit], object], type[TenureError]]] = [
     (
         "a prefix longer than the layout",
-        lambda edit: pool.exact_prefix(edit.tables, [7, 8], 1),
+        lambda edit: prefix_index.exact_prefix(edit.tables, [7, 8], 1),
         PrefixExceedsLayoutError,
     ),
-    ("a prefix hash that is not there", lambda edit: pool.exact_prefix(edit.tables, [7, 9], 3), PrefixNotResidentError),
     (
-        "a candidate for no block at all",
-        lambda edit: pool.resident_prefix(edit.tables, [9], 0),
+        "a prefix hash that is not there",
+        lambda edit: prefix_index.exact_prefix(edit.tables, [7, 9], 3),
+        PrefixNotResidentError,
+    ),
+    (
+        "a candidate too many",
+        lambda edit: prefix_index.resident_prefix(edit.tables, [9], 0),
         PrefixExceedsLayoutError,
     ),
-    ("a hit beyond the layout", lambda edit: pool.resident_prefix(edit.tables, [7, 8], 1), PrefixExceedsLayoutError),
+    (
+        "a hit beyond the layout",
+        lambda edit: prefix_index.resident_prefix(edit.tables, [7, 8], 1),
+        PrefixExceedsLayoutError,
+    ),
     ("releasing a free block", lambda edit: pool.release(edit, [3]), UnknownCopyError),
     ("releasing a block outside the pool", lambda edit: pool.release(edit, [99]), UnknownCopyError),
     ("releasing an inactive copy", lambda edit: pool.release(edit, [1]), ReferenceUnderflowError),
@@ -177,3 +187,34 @@ def test_the_view_of_a_huge_pool_costs_what_is_used_of_it() -> None:
     assert repr(free) == "FreeBlocks(1099511627775..2, [0])"
     with pytest.raises(IndexError):
         free[2**40]
+
+
+def test_a_free_stack_says_the_same_however_it_came_about() -> None:
+    """Blocks given back in the order in which they were first taken are as good as never used."""
+    config = BlockConfig(capacity=4, block_size=4)
+
+    def take(edit: Edit, count: int) -> None:
+        taken, _removed = pool.take_fresh(edit, count)
+        pool.give_back(edit, taken)
+
+    fresh = BlockState.initial(config)
+    one, _, _ = fresh.edited(1, take)
+    three, _, _ = one.edited(3, take)
+
+    assert fresh == one == three
+    assert len({hash(fresh), hash(one), hash(three)}) == 1
+    assert list(fresh.view().free) == list(three.view().free) == [3, 2, 1, 0]
+
+
+def test_states_that_gave_out_other_ids_are_different() -> None:
+    """The next id would differ, so the same event would be answered differently."""
+    config = BlockConfig(capacity=4, block_size=4)
+    fresh = BlockState.initial(config)
+    reserved = transition(fresh, DecodeReservationRequested(0)).state
+    released = transition(reserved, DecodeReservationReleased(1)).state
+    attached, _, _ = fresh.edited(None, lambda edit, _: tags.attach(edit, (), 6))
+    satisfied, _, _ = attached.edited(None, lambda edit, _: tags.satisfy(edit, 6))
+
+    assert fresh.view() == released.view()
+    assert fresh != released
+    assert fresh != satisfied

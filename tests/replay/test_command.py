@@ -273,3 +273,21 @@ def test_a_full_disk_behind_standard_output_is_named(write_trace: WriteTrace) ->
     assert process.returncode == 2
     assert stderr.startswith("tenure: standard output: cannot be written (")
     assert stderr.count("\n") == 1
+
+
+def test_a_closed_standard_error_is_no_fault(write_trace: WriteTrace) -> None:
+    """Exit status 1 means that a rule is broken, and nothing else."""
+    code = "import sys; sys.stderr = None\nfrom tenure.cli import main; main()"
+    command = [sys.executable, "-c", code, "replay", str(write_trace(GOOD))]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PROCESS_LIMIT_S)
+
+    assert run.returncode == 0
+    assert "requests" in run.stdout
+
+
+def test_events_to_a_dash_are_refused(invoke: Invoke, write_trace: WriteTrace) -> None:
+    """`--json -` is standard output; a file named `-` is what nobody wants."""
+    result = invoke(write_trace(GOOD), "--events", "-")
+
+    assert result.exit_code == 2
+    assert "--events - names no file" in result.stderr

@@ -43,6 +43,28 @@ def test_mooncake_lines_come_in_their_order(tmp_path: Path) -> None:
     assert second.progress == 1.0
 
 
+@pytest.mark.parametrize("start", ["\ufeff", "\n" * 70_000, " " * 70_000 + "\n"])
+def test_what_stands_before_the_first_request_does_not_hide_it(tmp_path: Path, start: str) -> None:
+    """A byte order mark, and more blanks than are looked at first."""
+    path = tmp_path / "trace"
+    path.write_text(start + '{"input_length": 5, "output_length": 1, "hash_ids": [1]}', encoding="utf-8")
+    session = agentic(tmp_path / "session", [entry(1.0, 8, [1])])
+    session.write_text(start + session.read_text(), encoding="utf-8")
+
+    assert read(path)[0].input_tokens == 5
+    assert read(session)[0].input_tokens == 8
+
+
+def test_a_key_that_comes_late_in_a_long_line_still_tells_the_format(tmp_path: Path) -> None:
+    """Nothing says that the lengths come before the ids."""
+    path = tmp_path / "trace"
+    ids = [10**9 + number for number in range(10_000)]
+    line = {"hash_ids": ids, "input_length": 512 * len(ids), "output_length": 1}
+    path.write_text(json.dumps(line), encoding="utf-8")
+
+    assert read(path)[0].hash_ids.tolist() == ids
+
+
 def test_mooncake_lines_can_count_in_other_blocks(tmp_path: Path) -> None:
     path = tmp_path / "trace"
     path.write_text('{"input_length": 33, "output_length": 1, "hash_ids": [1, 2, 3]}', encoding="utf-8")
