@@ -118,10 +118,11 @@ def stored_groups_are_runs_of_a_lease(seen: Observation) -> Finding:
     for event in kv_events(seen):
         if not isinstance(event, PublishStored):
             continue
-        places = [(lease, place) for lease in leases if (place := place_of(lease, event)) is not None]
+        places = [(lease, place) for lease in leases for place in places_of(lease, event)]
         if not places:
             return f"{event} is no run of blocks of a request that {seen.event} concerns"
-        # Requests of one batch may have the same blocks; it is enough that one of them can have told this.
+        # Requests of one batch may have the same blocks, and a request given its hashes may have one several times;
+        # it is enough that one place can have told this.
         size = seen.after.config.block_size
         findings = [payload_finding(lease, place, event, size) for lease, place in places]
         if None not in findings:
@@ -136,14 +137,15 @@ def stored_groups_are_runs_of_a_lease(seen: Observation) -> Finding:
     return None
 
 
-def place_of(lease: LeaseView, event: PublishStored) -> int | None:
-    """Where in a lease a Stored group stands, with the parent it names."""
+def places_of(lease: LeaseView, event: PublishStored) -> list[int]:
+    """Where in a lease a Stored group can stand, with the parent it names."""
     count = len(event.block_hashes)
-    for place in range(len(lease.hashes) - count + 1):
-        parent = lease.hashes[place - 1] if place else None
-        if lease.hashes[place : place + count] == event.block_hashes and parent == event.parent_hash:
-            return place
-    return None
+    parents = (None, *lease.hashes)
+    return [
+        place
+        for place in range(len(lease.hashes) - count + 1)
+        if lease.hashes[place : place + count] == event.block_hashes and parents[place] == event.parent_hash
+    ]
 
 
 def payload_kind(lease: LeaseView, position: int) -> bool:

@@ -872,3 +872,16 @@ def test_dependencies_of_a_destination_are_named_in_the_order_of_use() -> None:
 
     first, second = expected
     machine.refuses(DestinationActivated("x", answer.reservation), PendingDependenciesError, rf"\[{first}, {second}\]")
+
+
+def test_i27_a_hash_at_several_positions_is_told_with_the_tokens_of_its_own() -> None:
+    """Given hashes may repeat; the event is that of the block that was computed."""
+    from tenure.core.blocks.sequence import BlockIdentity  # noqa: PLC0415 - read beside the identities it makes
+
+    machine = Machine(5, kv_events=True)
+    identities = [BlockIdentity(7, 70)] * 3
+    machine.open("x", [*range(11), 99], 4, identities=identities, emit_token_ids=True)
+    machine.allocate("x", 12)
+    machine.tell(StepComputed(("x",)))
+
+    assert machine.take_events() == [PublishStored(0, 0, 7, (7,), (70,), ((8, 9, 10, 99),))]
