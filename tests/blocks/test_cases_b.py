@@ -12,9 +12,11 @@ from tenure.core.blocks.values import (
     AllocationRequested,
     DecodeReservationRequested,
     DestinationActivated,
+    DestinationCancelled,
     DestinationRequested,
     Exhausted,
     ExternalPrefixRequested,
+    LeaseFinished,
     NoSources,
     PublishStored,
     Ready,
@@ -41,8 +43,6 @@ def test_b01_a_block_held_twice_by_one_request_is_freed_once() -> None:
     machine.allocate("all", 12)
 
     assert len(set(machine.blocks("all"))) == 3
-    from tenure.core.blocks.values import LeaseFinished
-
     machine.refuses(LeaseFinished("r"), UnknownLeaseError)
 
 
@@ -470,8 +470,6 @@ def test_b34_a_lookup_that_comes_to_nothing_gives_its_pins_back_once() -> None:
     machine.finish("A")
     lookup = machine.pin("B", [10, 11])
     machine.cancel(lookup)
-    from tenure.core.blocks.values import DestinationCancelled
-
     machine.refuses(DestinationCancelled(lookup), UnknownReservationError)
     machine.reserve(2)
 

@@ -5,6 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from tenure.core.blocks import queries
+from tenure.core.blocks.hashing import IdentityKeys
+from tenure.core.blocks.sequence import BlockIdentity
 from tenure.core.blocks.values import (
     AllocationRequested,
     DecodeReservationReleased,
@@ -246,8 +248,6 @@ def test_i27_a_change_in_local_hashes_closes_a_group() -> None:
     (event,) = machine.take_events()
     assert isinstance(event, PublishStored)
     assert event.tokens_hashes == (0, 0)
-    from tenure.core.blocks.sequence import BlockIdentity
-
     mixed = [BlockIdentity(70, 1), BlockIdentity(71, None), BlockIdentity(72, None)]
     machine.preempt("x")
     machine.open("y", range(12), identities=mixed)
@@ -723,8 +723,6 @@ def test_decode_growth_takes_returned_blocks_first_and_reports_no_duplicate_it_e
 
 def test_steps_with_emitted_tokens_and_keys_take_the_general_way() -> None:
     """The short way of a decode step gives what the long one would."""
-    from tenure.core.blocks.hashing import IdentityKeys
-
     machine = Machine(8, kv_events=True)
     machine.open("a", range(3), 9, emit_token_ids=True, planned=range(3, 12))
     machine.open("b", range(3), 9, keys=IdentityKeys("group"), planned=range(3, 12))
@@ -814,8 +812,6 @@ def test_a_request_without_caching_shares_nothing_in_a_caching_machine() -> None
 
 def test_a_request_without_caching_looks_nothing_up() -> None:
     """Not even hashes that it was given and that are visible."""
-    from tenure.core.blocks.sequence import BlockIdentity
-
     machine = Machine(6)
     machine.cached("a", [7, 8])
     machine.open("b", range(8), identities=[BlockIdentity(7, None), BlockIdentity(8, None)], caching=False)
@@ -876,8 +872,6 @@ def test_dependencies_of_a_destination_are_named_in_the_order_of_use() -> None:
 
 def test_i27_a_hash_at_several_positions_is_told_with_the_tokens_of_its_own() -> None:
     """Given hashes may repeat; the event is that of the block that was computed."""
-    from tenure.core.blocks.sequence import BlockIdentity  # noqa: PLC0415 - read beside the identities it makes
-
     machine = Machine(5, kv_events=True)
     identities = [BlockIdentity(7, 70)] * 3
     machine.open("x", [*range(11), 99], 4, identities=identities, emit_token_ids=True)
