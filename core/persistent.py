@@ -44,9 +44,14 @@ class Version(ABC, Generic[Store, Undo]):
         self._store, self._undo, self._newer = store, None, None
 
     def _hand_over(self, newer: Self, store: Store, undo: Undo) -> None:
-        """Make `newer` the owner of `store`, which `undo` leads back from to this version."""
+        """Make `newer` the owner of `store`, which `undo` leads back from to this version.
+
+        A container does this *before* it changes the store: putting back what was not yet changed is harmless, so
+        this version stays what it was also where the change is interrupted.
+        """
         newer._adopt(store)
-        self._store, self._undo, self._newer = None, undo, newer
+        self._undo, self._newer = undo, newer
+        self._store = None
 
     def _own(self) -> Store:
         """The plain data as of this version; this version owns it afterwards."""
@@ -128,9 +133,8 @@ class Vector(Version[npt.NDArray[Any], _VectorUndo]):
             array[chosen] = given
             newer._adopt(array)
         else:
-            undo = (chosen, array[chosen])
+            self._hand_over(newer, array, (chosen, array[chosen]))
             array[chosen] = given
-            self._hand_over(newer, array, undo)
         return newer
 
     def take(self, indices: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -209,8 +213,8 @@ class Map(Version[dict[Any, Any], _MapUndo], Generic[Key, Value]):
             _put_all(store, changes)
             newer._adopt(store)
         else:
-            undo = self._swap(store, changes)
-            self._hand_over(newer, store, undo)
+            self._hand_over(newer, store, [(key, store.get(key, MISSING)) for key, _ in changes])
+            _put_all(store, changes)
         return newer
 
     def set(self, key: Key, value: Value) -> Self:

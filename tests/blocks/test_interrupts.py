@@ -1,10 +1,5 @@
 """Whatever interrupts a transition, wherever: the state is as it was."""
 
-import sys
-from collections.abc import Callable
-from types import FrameType
-from typing import Any
-
 import pytest
 
 from tenure.core.blocks.machine import transition
@@ -25,9 +20,7 @@ from tenure.core.blocks.values import (
     TokensComputed,
 )
 from tenure.core.config import BlockConfig
-
-# What undoes a transition cannot itself be undone; and what merely looks on changes nothing.
-PASSED_OVER = ("revert", "_revert_entry", "_revert_tails", "_put_all", "scalars", "edited", "<listcomp>")
+from tests.interrupts import interrupted_at
 
 
 def prepared() -> BlockState:
@@ -51,31 +44,6 @@ def prepared() -> BlockState:
     for event in history:
         state = transition(state, event).state
     return state
-
-
-def interrupted_at(line: int, act: Callable[[], object]) -> bool:
-    """Run `act` and interrupt it before its `line`-th line in the core; False if it ended before."""
-    seen = 0
-
-    def trace(frame: FrameType, kind: str, _: Any) -> Any:
-        nonlocal seen
-        if "/core/" not in frame.f_code.co_filename or frame.f_code.co_name in PASSED_OVER:
-            return None
-        if kind == "line":
-            seen += 1
-            if seen == line:
-                raise KeyboardInterrupt
-        return trace
-
-    outer = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        act()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(outer)
-    return False
 
 
 @pytest.mark.parametrize(

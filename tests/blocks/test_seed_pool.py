@@ -1,7 +1,5 @@
 """What the seed's tests of its block pool pin, restated on the machine; the numbers are those of their list."""
 
-from collections.abc import Callable
-
 from tenure.core.blocks import queries
 from tenure.core.blocks.values import (
     AllocationRequested,
@@ -193,7 +191,10 @@ def test_pool_13_a_fence_follows_eviction_reservation_and_cancel() -> None:
     machine.finish("a")
     assert machine.inactive == 1
     machine.req("b", [8])
-    pending: Callable[[int], tuple[int, ...]] = lambda key: queries.destination_pending(machine.state, key)  # noqa: E731
+
+    def pending(key: int) -> tuple[int, ...]:
+        return queries.destination_pending(machine.state, key)
+
     reservation = machine.reserved(machine.tell(DestinationRequested("b")))
     assert pending(reservation) == (41,)
     machine.cancel(reservation)

@@ -23,6 +23,7 @@ from tenure.core.persistent import (
     Vector,
     revert,
 )
+from tests.interrupts import interrupted_at
 
 # Both representations: containers that copy themselves, and containers that keep differences.
 LENGTHS = st.sampled_from([1, 5, COPY_BELOW - 1, COPY_BELOW, 3 * COPY_BELOW])
@@ -253,3 +254,23 @@ def test_journal_reverts_and_redoes_every_kind_of_change(script: list[tuple[int,
     assert after == snapshot()
     revert(undo)
     assert before == snapshot()
+
+
+@pytest.mark.parametrize("length", [4, COPY_BELOW])
+def test_an_interrupted_update_leaves_the_old_version_as_it_was(length: int) -> None:
+    """Ctrl-C between any two lines of it."""
+    line = 0
+    more = True
+    while more:
+        line += 1
+        vector, mapping = Vector(range(length)), Map({key: key for key in range(length)})
+
+        def update(vector: Vector = vector, mapping: Map[int, int] = mapping) -> None:
+            vector.set([1, 2], [7, 8])
+            mapping.update({1: 7, 99: 8}).remove([2])
+
+        more = interrupted_at(line, update)
+        assert list(range(length)) == vector.to_numpy().tolist(), f"line {line}"
+        assert tuple((key, key) for key in range(length)) == mapping.items(), f"line {line}"
+
+    assert line > 10
