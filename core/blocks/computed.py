@@ -3,7 +3,8 @@
 Rules: I15 (visible only once computed), I27, I32 (a resolved hash never changes), I33, I34.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, cast
 
 from tenure.core.blocks import pool
 from tenure.core.blocks.hashing import chain_hash, local_hash, substitute_hash, synthetic_token
@@ -38,7 +39,7 @@ class _Completed(NamedTuple):
     """
 
     new_names: list[tuple[BlockHash, int | None]]
-    positions: list[int]
+    positions: Sequence[int]
     blocks: list[BlockId]
     hashes: list[BlockHash]
 
@@ -99,7 +100,11 @@ def _tail_is_right(lease: Lease, block_size: int, computed: int) -> bool:
 
 
 def _complete(tables: Tables, lease: Lease, first: int, stop: int) -> _Completed:
-    completed = _Completed([], [], [], [])
+    whole = _complete_whole(tables, lease, first, stop)
+    if whole is not None:
+        return whole
+    positions: list[int] = []
+    completed = _Completed([], positions, [], [])
     copies, held, caching = lease.copies, len(lease.copies), tables.shares(lease)
     parent = lease.hashes[first - 1] if first else None
     for position in range(first, stop):
@@ -116,10 +121,21 @@ def _complete(tables: Tables, lease: Lease, first: int, stop: int) -> _Completed
         if caching and position < held and tables.copies[copies[position]] == PRIVATE:
             if tables.tags:
                 pool.check_writable(tables, copies[position])
-            completed.positions.append(position)
+            positions.append(position)
             completed.blocks.append(copies[position])
             completed.hashes.append(block_hash)
     return completed
+
+
+def _complete_whole(tables: Tables, lease: Lease, first: int, stop: int) -> _Completed | None:
+    """What a computed prompt completes, where every block of the range is named, held, private and unfenced."""
+    names = lease.hashes[first:stop]
+    blocks = lease.copies[first:stop]
+    if lease.pending is not None or tables.tags or None in names or len(blocks) < len(names):
+        return None
+    if not tables.shares(lease) or set(map(tables.copies.__getitem__, blocks)) != {PRIVATE}:
+        return None
+    return _Completed([], range(first, stop), blocks, cast("list[BlockHash]", names))
 
 
 def _identity(tables: Tables, lease: Lease, position: int, parent: BlockHash | None) -> tuple[BlockHash, int | None]:

@@ -312,14 +312,15 @@ def release(edit: Edit, blocks: Sequence[BlockId]) -> None:
     edit.journal.append((CELLS, copies, blocks, olds))
     inactive: list[BlockId] = []
     freed: list[BlockId] = []
-    for block in blocks:
-        count = copies[block]
-        if 1 < count < INACTIVE:
-            copies[block] = count - 1
-        elif count == 1:
+    is_repeated = len(set(blocks)) < len(blocks)
+    for block, old in zip(blocks, olds, strict=True):
+        count = copies[block] if is_repeated else old
+        if count == 1:
             copies[block] = 0
-            if block not in pins:
+            if not pins or block not in pins:
                 inactive.append(block)
+        elif 1 < count < INACTIVE:
+            copies[block] = count - 1
         elif count == PRIVATE:
             copies[block] = EMPTY
             freed.append(block)

@@ -34,6 +34,9 @@ def publish_stored(edit: Edit, lease: Lease, positions: Sequence[int], visible: 
     local hashes close it.
     """
     local_hashes = lease.local_hashes
+    if isinstance(positions, range) and all(visible) and None not in local_hashes[positions.start : positions.stop]:
+        publish_group(edit, lease, positions.start, positions.stop)
+        return
     start = stop = -1
     for position, seen in zip(positions, visible, strict=True):
         if not seen:

@@ -6,7 +6,7 @@ What it saves is the cost of an event: most leases of a step only move a waterma
 
 from tenure.core.blocks import pool
 from tenure.core.blocks.computed import finalize_last, next_token, open_block
-from tenure.core.blocks.leases import drop_snapshots, find_lease, grow, keep, set_allocated
+from tenure.core.blocks.leases import drop_snapshots, find_lease, grow, keep
 from tenure.core.blocks.tables import Edit, Lease
 from tenure.core.blocks.values import (
     BlockId,
@@ -20,7 +20,7 @@ from tenure.core.blocks.values import (
 )
 from tenure.core.config import U32_MAX
 from tenure.core.errors import NothingComputedError, StepTokensError
-from tenure.core.persistent import ATTRIBUTES, TAIL, TAILS
+from tenure.core.persistent import ATTRIBUTE, ATTRIBUTES, TAIL, TAILS
 
 
 def on_growth_scheduled(edit: Edit, event: GrowthScheduled) -> GrowthReady:
@@ -78,9 +78,11 @@ def _grow_one(edit: Edit, lease: Lease, tokens: int) -> BlockId | None:
     block = pool.take_private(edit)
     if block is None:
         return None
-    edit.journal.append((TAIL, lease.copies, len(lease.copies), []))
+    log = edit.journal.append
+    log((TAIL, lease.copies, len(lease.copies), []))
     lease.copies.append(block)
-    set_allocated(edit, lease, tokens)
+    log((ATTRIBUTE, lease, "allocated", lease.allocated))
+    lease.allocated = tokens
     return block
 
 

@@ -879,3 +879,34 @@ def test_i27_a_hash_at_several_positions_is_told_with_the_tokens_of_its_own() ->
     machine.tell(StepComputed(("x",)))
 
     assert machine.take_events() == [PublishStored(0, 0, 7, (7,), (70,), ((8, 9, 10, 99),))]
+
+
+def test_a_decode_step_inside_a_block_voids_the_snapshots_of_its_requests_alone() -> None:
+    """The sequence grew, so the lease changed; another request's snapshot lives on."""
+    machine = Machine(4)
+    for name in "ab":
+        machine.open(name, range(5), 4)
+        machine.allocate(name, 5)
+        machine.finalize(name, 0, 5)
+    snapshots = [machine.tell(StoreSourcesSnapshotted(name, (0,))) for name in "ab"]
+    machine.tell(StepComputed(("a",)))
+
+    machine.refuses(DependencyAttached("a", snapshots[0].snapshot, 1), UnknownSnapshotError)
+    machine.tell(DependencyAttached("b", snapshots[1].snapshot, 1))
+
+
+def test_i30_decode_growth_evicts_the_longest_inactive_past_those_in_use_again() -> None:
+    """Places in the LRU that were left are passed over."""
+    machine = Machine(4, kv_events=True)
+    for number in (1, 2, 3):
+        machine.cached(number, [number])
+    machine.finish(1, 2, 3)
+    machine.req("hit", [1])
+    machine.allocate("hit", 4, reuse=1)
+    machine.open("a", range(4), 9)
+    machine.allocate("a", 4)
+    machine.generate("a")
+    machine.take_events()
+
+    assert machine.tell(GrowthScheduled(("a",))).served == 1
+    assert machine.removed() == [2]
