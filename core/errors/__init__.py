@@ -44,7 +44,6 @@ from tenure.core.errors.leases import (
 )
 from tenure.core.errors.pool import (
     CopyNotPrivateError,
-    NoFreshCapacityError,
     PinUnderflowError,
     ReferenceUnderflowError,
     UnknownCopyError,
@@ -99,7 +98,6 @@ __all__ = [
     "LeaseResidentError",
     "MissingTokensError",
     "NegativeCountError",
-    "NoFreshCapacityError",
     "NothingComputedError",
     "NothingToAuthorizeError",
     "OmittedDependencyError",

@@ -47,14 +47,3 @@ class PinUnderflowError(ContractError):
 
     def sentence(self) -> str:
         return f"block {self.block} has no pin left to take back"
-
-
-@dataclass(eq=False)
-class NoFreshCapacityError(ContractError):
-    """More fresh blocks than a reservation has."""
-
-    needed: int
-    left: int
-
-    def sentence(self) -> str:
-        return f"{self.needed} fresh blocks were asked of a reservation that has {self.left}"
