@@ -1,14 +1,16 @@
 """Configuration of the machines, with every limit; checked when it is made."""
 
 import operator
-from typing import Final, SupportsIndex, cast
+from typing import Final, Literal, Self, SupportsIndex, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 U32_MAX: Final = 2**32 - 1
 U64_MAX: Final = 2**64 - 1
 BLOCKS_MAX: Final = 2**40
 """Capacity is a number here, not memory: blocks that were never used cost nothing."""
+SLOTS_MAX: Final = 2**31
+"""Slots of a row pool; per slot and name the row machine keeps 8 bytes."""
 
 
 def as_int(value: object) -> int | None:
@@ -43,3 +45,93 @@ class BlockConfig(BaseModel):
     trace: bool = False
     dp_rank: int = Field(default=0, ge=0, le=U32_MAX)
     snapshots_max: int = Field(default=1024, gt=0)
+
+
+class RowPolicy(BaseModel):
+    """What a model's outputs are.
+
+    Attributes:
+        hidden: whether hidden states are cached and returned; if not, they are never looked at.
+        immediate: mm names whose outputs are per-token rows, copied to the host in their step.
+        deferred: mm names whose outputs are per-token rows that reach the pool when their request ends.
+        leftovers: mm names that are never per-token rows.
+        infer: whether a name that is not declared is classified by the first output that tells: a tensor of at least
+            two dimensions with one row a token is immediate, anything else a leftover. A step of one token tells
+            nothing.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    hidden: bool = True
+    immediate: frozenset[str] = frozenset()
+    deferred: frozenset[str] = frozenset()
+    leftovers: frozenset[str] = frozenset()
+    infer: bool = True
+
+    @model_validator(mode="after")
+    def _names_are_declared_once(self) -> Self:
+        for one, other in (
+            (self.immediate, self.deferred),
+            (self.immediate, self.leftovers),
+            (self.deferred, self.leftovers),
+        ):
+            if both := sorted(one & other):
+                msg = f"a name has one class, and these are declared with two: {', '.join(both)}"
+                raise ValueError(msg)
+        return self
+
+
+class RowConfig(BaseModel):
+    """What a row machine is built with.
+
+    Attributes:
+        num_blocks: blocks of the KV cache; the pool has `num_blocks * block_size` slots.
+        block_size: tokens per block.
+        page_rows_max: rows of one page: the most tokens that one step may have.
+        pages: depth of the staging pool, in pages.
+        builder_lag_max: steps that may be saved and not yet consumed when the next save begins; less than `pages`,
+            since that save needs a page of its own (R07).
+        budget_bytes: device bytes that clones may take; the clones of one step alone may take more (R08).
+        names_max: names that may be registered.
+        pool_bytes_max: bytes that the pool may take, all names together; None for no limit.
+        wait_timeout_s: seconds that a call waits at most; for whoever waits.
+        kv_role: the part of this engine in transfers of KV. What a remote producer computed has no rows here, so a
+            consumer is refused.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    num_blocks: int = Field(gt=0, le=2**31)
+    block_size: int = Field(gt=0, le=2**20)
+    page_rows_max: int = Field(gt=0, le=2**30)
+    pages: int = Field(default=4, gt=1, le=2**16)
+    builder_lag_max: int = Field(default=1, ge=0)
+    budget_bytes: int = Field(default=2**30, gt=0)
+    names_max: int = Field(default=256, gt=0)
+    pool_bytes_max: int | None = Field(default=None, gt=0)
+    wait_timeout_s: float = Field(default=30.0, gt=0)
+    kv_role: Literal["none", "producer", "consumer", "both"] = "none"
+
+    @property
+    def num_slots(self) -> int:
+        """Rows of the pool."""
+        return self.num_blocks * self.block_size
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        if self.num_slots > SLOTS_MAX:
+            msg = f"{self.num_blocks} blocks of {self.block_size} tokens are more than {SLOTS_MAX} slots"
+            raise ValueError(msg)
+        if self.builder_lag_max >= self.pages:
+            msg = (
+                f"pages is {self.pages} and builder_lag_max is {self.builder_lag_max}: a save behind a builder that "
+                f"lags so far needs {self.builder_lag_max + 1} pages, or it waits for ever (R07)"
+            )
+            raise ValueError(msg)
+        if self.kv_role in ("consumer", "both"):
+            msg = (
+                f"kv_role is {self.kv_role!r}: tokens that a remote producer computed have no rows in this cache, so "
+                "their hits could never be served; switch the row cache off for this engine"
+            )
+            raise ValueError(msg)
+        return self

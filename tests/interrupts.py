@@ -6,7 +6,7 @@ from types import FrameType
 from typing import Any
 
 # What undoes a transition cannot itself be undone; and what merely looks on changes nothing.
-PASSED_OVER = ("revert", "_revert_entry", "_revert_tails", "scalars", "edited", "<listcomp>")
+PASSED_OVER = ("revert", "_revert_entry", "_revert_tails", "scalars", "edited", "_edited", "<listcomp>")
 
 
 def interrupted_at(line: int, act: Callable[[], object]) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
 
+from tenure.core import journaled
 from tenure.core.blocks.hashing import IdentityKeys
 from tenure.core.blocks.values import (
     BlockHash,
@@ -24,7 +25,7 @@ from tenure.core.blocks.values import (
     SnapshotId,
 )
 from tenure.core.config import BlockConfig
-from tenure.core.persistent import Journal
+from tenure.core.requests import sorted_requests
 
 PRIVATE: Final = -1
 """In place of a reference count: the copy is private to one lease entry."""
@@ -324,17 +325,9 @@ def _first(item: tuple[int, object]) -> int:
     return item[0]
 
 
-def sorted_requests(requests: dict[RequestId, Any]) -> list[RequestId]:
-    """Request ids in an order that does not depend on history: numbers first."""
-    return sorted(requests, key=lambda request: (isinstance(request, str), request))
+class Edit(journaled.Edit[Tables]):
+    """What one transition of the block machine works on."""
 
+    __slots__ = ()
 
-class Edit:
-    """What one transition works on: the tables, the journal of its changes, the commands it emits."""
-
-    __slots__ = ("commands", "journal", "tables")
-
-    def __init__(self, tables: Tables) -> None:
-        self.tables = tables
-        self.journal: Journal = []
-        self.commands: list[Command] = []
+    commands: list[Command]

@@ -1,6 +1,6 @@
 """Makes a `BlockView` of the tables: the only place that shows them to the outside as a whole."""
 
-from tenure.core.blocks.tables import EMPTY, INACTIVE, PRIVATE, Lease, Reservation, Tables, sorted_requests
+from tenure.core.blocks.tables import EMPTY, INACTIVE, PRIVATE, Lease, Reservation, Tables
 from tenure.core.blocks.tags import pending_dependencies
 from tenure.core.blocks.view import (
     BlockView,
@@ -14,6 +14,7 @@ from tenure.core.blocks.view import (
     ReservationView,
     SnapshotView,
 )
+from tenure.core.requests import sorted_requests
 
 
 def view_of(tables: Tables) -> BlockView:

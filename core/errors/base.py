@@ -40,6 +40,10 @@ class CapacityError(TenureError):
     """A configured limit was reached; the state is as it was, and the call may be tried again later."""
 
 
+class BackendError(TenureError):
+    """A backend broke its clauses, or could not do what it was asked; the state is as it was before the call."""
+
+
 class InvariantViolation(AssertionError):  # noqa: N818 - our own fault is no error a caller handles
     """Tenure itself is wrong. Carries the id of the broken rule; only the command line catches it, to print it."""
 

@@ -4,9 +4,7 @@ A rule that is never put to the test holds for nothing. `GOALS` are seen in a si
 the memory of a run and make a fresh watcher for each.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from tenure.core.blocks.values import (
     DestinationCancelled,
@@ -28,49 +26,18 @@ from tenure.core.blocks.values import (
 from tenure.core.blocks.view import CachedCopy
 from tenure.spec.blocks import goal_watchers as watch
 from tenure.spec.blocks.rule import Observation
-
-Watcher: TypeAlias = Callable[[Observation], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """Something that must happen, seen in one observation."""
-
-    name: str
-    sentence: str
-    reached: Watcher
+from tenure.spec.goals import Goal, Goals, RunGoal
 
 
-@dataclass(frozen=True, slots=True)
-class RunGoal:
-    """Something that must happen in a run; `start` makes a watcher that is shown its observations in order."""
-
-    name: str
-    sentence: str
-    start: Callable[[], Watcher]
-
-
-class GoalBook:
-    """Which goals were reached so far."""
+class GoalBook(Goals[Observation]):
+    """Which goals of the block machine were reached so far."""
 
     def __init__(self) -> None:
         """None yet."""
-        self._open = {goal.name: goal.reached for goal in GOALS} | {goal.name: goal.start() for goal in RUN_GOALS}
-        self.reached: set[str] = set()
-
-    def observe(self, seen: Observation) -> None:
-        """Take note of one observation of a run."""
-        for name in [name for name, watcher in self._open.items() if watcher(seen)]:
-            self.reached.add(name)
-            del self._open[name]
-
-    @property
-    def missing(self) -> list[str]:
-        """Goals that were not reached."""
-        return sorted(self._open)
+        super().__init__(GOALS, RUN_GOALS)
 
 
-GOALS: Final[tuple[Goal, ...]] = (
+GOALS: Final[tuple[Goal[Observation], ...]] = (
     Goal("duplicate_cached", "A computed block becomes a second copy of a visible hash.", watch.added_duplicates),
     Goal("duplicate_promoted", "The primary of a hash is evicted and a duplicate takes its place.", watch.promoted),
     Goal("duplicate_evicted", "A duplicate is evicted and its primary stays.", watch.evicted_duplicate),
@@ -211,7 +178,7 @@ GOALS: Final[tuple[Goal, ...]] = (
 )
 
 
-RUN_GOALS: Final[tuple[RunGoal, ...]] = (
+RUN_GOALS: Final[tuple[RunGoal[Observation], ...]] = (
     RunGoal("cancelled_after_eviction", "A reservation evicts and is given back.", watch.CancelledAfterEviction),
     RunGoal("attached_anew", "A satisfied dependency's id is attached again.", watch.AttachedAnew),
     RunGoal("stored_again", "A hash is evicted and becomes visible again.", watch.StoredAgain),

@@ -1,8 +1,8 @@
-"""What a rule of the block machine is, and what the rules look at."""
+"""What the rules of the block machine look at."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from tenure.core.blocks.values import (
     Answer,
@@ -14,25 +14,7 @@ from tenure.core.blocks.values import (
     TokensComputed,
 )
 from tenure.core.blocks.view import BlockView
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One invariant.
-
-    Attributes:
-        id: its name in code, tests and reports; never used again for another.
-        sentence: what holds.
-        reason: what would go wrong without it.
-        source: where it comes from.
-        kind: whether a state alone can break it, or only a transition.
-    """
-
-    id: str
-    sentence: str
-    reason: str
-    source: str
-    kind: Literal["predicate", "transition"]
+from tenure.spec.rule import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +28,6 @@ class Observation:
     commands: tuple[Command, ...]
 
 
-Finding: TypeAlias = str | None
-"""What was found and where, value first; None where the rule holds."""
 StateCheck: TypeAlias = Callable[[BlockView], Finding]
 TransitionCheck: TypeAlias = Callable[[Observation], Finding]
 

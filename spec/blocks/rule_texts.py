@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from tenure.spec.blocks.rule import Rule
+from tenure.spec.rule import Rule
 
 POOL: Final = "block pool under the G1 block manager of aisimulate-core 0.12.0"
 MANAGER: Final = "G1 block manager of aisimulate-core 0.12.0"

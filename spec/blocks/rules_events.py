@@ -23,7 +23,8 @@ from tenure.core.blocks.values import (
     StepComputed,
 )
 from tenure.core.blocks.view import BlockView, CachedCopy, LeaseView
-from tenure.spec.blocks.rule import Finding, Observation, publishing_requests
+from tenure.spec.blocks.rule import Observation, publishing_requests
+from tenure.spec.rule import Finding
 
 EVICTING = (
     AllocationRequested,

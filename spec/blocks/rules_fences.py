@@ -2,7 +2,8 @@
 
 from tenure.core.blocks.values import DependencyAttached, DependencySatisfied
 from tenure.core.blocks.view import BlockView, CachedCopy, PrivateCopy
-from tenure.spec.blocks.rule import Finding, Observation
+from tenure.spec.blocks.rule import Observation
+from tenure.spec.rule import Finding
 
 
 def tags_belong_to_attachments(view: BlockView) -> Finding:

@@ -2,7 +2,8 @@
 
 from tenure.core.blocks.values import LeaseFinished, LeasePreempted, RequestId
 from tenure.core.blocks.view import BlockView, CachedCopy, LeaseView, PrefillCost, PrivateCopy
-from tenure.spec.blocks.rule import Finding, Observation
+from tenure.spec.blocks.rule import Observation
+from tenure.spec.rule import Finding
 
 
 def held_blocks_are_hidden_until_computed(view: BlockView) -> Finding:

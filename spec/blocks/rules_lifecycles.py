@@ -9,7 +9,8 @@ from tenure.core.blocks.lifecycles import (
     named_requests,
 )
 from tenure.core.blocks.values import GrowthReady
-from tenure.spec.blocks.rule import Finding, Observation
+from tenure.spec.blocks.rule import Observation
+from tenure.spec.rule import Finding
 
 
 def blocks_move_as_the_table_says(seen: Observation) -> Finding:

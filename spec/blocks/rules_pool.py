@@ -5,7 +5,8 @@ from itertools import pairwise
 
 from tenure.core.blocks.values import BlockId
 from tenure.core.blocks.view import BlockView, CachedCopy, PrivateCopy
-from tenure.spec.blocks.rule import Finding, Observation, publishing_requests
+from tenure.spec.blocks.rule import Observation, publishing_requests
+from tenure.spec.rule import Finding
 
 
 def capacity_is_whole(view: BlockView) -> Finding:
