@@ -1,9 +1,16 @@
-"""Who holds device clones and pages: charges against the byte budget, and what becomes free (R06, R08)."""
+"""Who holds device clones and pages: charges against the byte budget, and what becomes free (R06, R08).
+
+A clone of immediate rows has one holder all its life. One of deferred rows is held by every write with a chunk on it,
+by the immediate write (whose page copy reads it) and by running reads.
+"""
+
+from collections.abc import Iterable
 
 import numpy as np
 
 from tenure.core.arrays import Integers
 from tenure.core.rows.commands import Clone
+from tenure.core.rows.events import CloneId
 from tenure.core.rows.tables import (
     CLONE_BYTES,
     CLONE_FREEZE,
@@ -15,23 +22,43 @@ from tenure.core.rows.tables import (
 )
 
 
-def charge(edit: Edit, clones: tuple[Clone, ...], freeze: int) -> None:
+def charge(edit: Edit, immediate: Clone | None, deferred: Clone | None, freeze: int) -> None:
     """Charge the clones of a save, each held once, by the save itself."""
     tables = edit.tables
-    rows = [[each.clone for each in clones], [each.bytes for each in clones], [1] * len(clones), [freeze] * len(clones)]
-    edit.extend(tables.clones, np.array(rows, dtype=np.int64))
-    tables.charged += sum(each.bytes for each in clones)
-    tables.counters = tables.counters._replace(charged_peak=max(tables.counters.charged_peak, tables.charged))
+    if immediate is not None:
+        edit.put(tables.immediate_clones, immediate.clone, immediate.bytes)
+        tables.charged += immediate.bytes
+    if deferred is not None:
+        row = (deferred.clone, deferred.bytes, 1, freeze)
+        edit.extend(tables.clones, np.array(row, dtype=np.int64)[:, None])
+        tables.charged += deferred.bytes
+    edit.count("charged_peak", max(tables.charged - tables.counters["charged_peak"], 0))
+
+
+def let_go_step_clones(edit: Edit, clones: Iterable[CloneId], freeze: int) -> None:
+    """A save, or its immediate write, holds its clones no more; `freeze` may still run (R20), 0 if it has ended."""
+    tables = edit.tables
+    for clone in clones:
+        if clone in tables.immediate_clones:
+            # R08: uncharged once, since it is gone from the table.
+            tables.charged -= tables.immediate_clones[clone]
+            edit.remove(tables.immediate_clones, clone)
+            edit.release_clones((clone,), (freeze,) if freeze else ())
+        else:
+            places = np.array([clone], dtype=np.int64)
+            if not freeze:
+                edit.assign(tables.clones, (CLONE_FREEZE, tables.clones.find(places)), 0)
+            let_go_clones(edit, places)
 
 
 def hold_clones(edit: Edit, clones: Integers, more: int = 1) -> None:
-    """Add holders to each clone; no clone twice."""
+    """Add holders to clones of deferred rows; no clone twice."""
     table = edit.tables.clones
     _set_holders(edit, table.find(clones), more)
 
 
 def let_go_clones(edit: Edit, clones: Integers) -> None:
-    """Take one holder from each clone; no clone twice. R08: what nobody holds is uncharged, once, and released."""
+    """Take one holder from clones of deferred rows; no clone twice. R08: what nobody holds is uncharged, once."""
     tables = edit.tables
     table = tables.clones
     places = table.find(clones)
@@ -41,7 +68,7 @@ def let_go_clones(edit: Edit, clones: Integers) -> None:
         return
     tables.charged -= int(table.column(CLONE_BYTES)[free].sum())
     tables.dead_clones += len(free)
-    edit.release_clones(table.column(CLONE_ID)[free], _freezes(tables, free))
+    edit.release_clones(table.column(CLONE_ID)[free].tolist(), _freezes(tables, free))
     if 2 * tables.dead_clones > len(table):
         edit.replace("clones", table.chosen(table.column(CLONE_HOLDERS) > 0))
         tables.dead_clones = 0
@@ -52,14 +79,8 @@ def _set_holders(edit: Edit, places: Integers, more: int) -> None:
     edit.assign(table, (CLONE_HOLDERS, places), table[CLONE_HOLDERS, places] + more)
 
 
-def mark_frozen(edit: Edit, clones: tuple[int, ...]) -> None:
-    """The freeze of these clones is known to have ended, since a copy that runs behind it has."""
-    table = edit.tables.clones
-    edit.assign(table, (CLONE_FREEZE, table.find(np.array(clones, dtype=np.int64))), 0)
-
-
 def freezes(tables: Tables, clones: Integers) -> tuple[int, ...]:
-    """R20: the freezes of these clones that may still run, as commands to be ordered behind."""
+    """R20: the freezes of clones of deferred rows that may still run, as commands to be ordered behind."""
     return _freezes(tables, tables.clones.find(clones))
 
 
@@ -68,10 +89,10 @@ def _freezes(tables: Tables, places: Integers) -> tuple[int, ...]:
     return tuple(int(each) for each in commands if each)
 
 
-def oldest_clone(tables: Tables) -> int:
+def oldest_clone(tables: Tables) -> CloneId:
     """The oldest clone that is charged; there is one."""
-    place = int(np.argmax(tables.clones.column(CLONE_HOLDERS) > 0))
-    return int(tables.clones.column(CLONE_ID)[place])
+    held = tables.clones.column(CLONE_ID)[tables.clones.column(CLONE_HOLDERS) > 0]
+    return int(min([*tables.immediate_clones, *held[:1].tolist()]))
 
 
 def step_lets_go(edit: Edit, page: int) -> None:

@@ -45,7 +45,9 @@ def claim_rows(edit: Edit, step: StepId, page: int, saved: Reservation) -> Write
     clones = tuple(each.clone for each in saved.clones)
     names = tuple(each.name for each in saved.immediate)
     claim = first if names else 0
-    write = Write(Schedule.JOIN_NEXT_STEP, WritePhase.QUEUED, step, None, claim, page, slots, clones, names)
+    write = Write(
+        Schedule.JOIN_NEXT_STEP, WritePhase.QUEUED, step, None, claim, page, slots, clones, saved.freeze, names
+    )
     edit.put(tables.writes, number, write)
     edit.put(tables.immediate, number, None)
     edit.hold_page(page, (step, number))

@@ -46,11 +46,10 @@ def on_consume_requested(edit: Edit, event: ConsumeRequested) -> Waiting | Consu
     check_serving(tables)
     step = _saved_step(tables, event.step)
     _check_requests(event, step)
-    asked = frozenset(event.requests)
     for each in step.unreadable:
-        if each.request in asked:
+        if each.request in event.requests:
             raise UnreadableHitError(event.step, *each)
-    wanted = [(key, number, tables.reads[number]) for key, number in step.reads.items() if key[0] in asked]
+    wanted = [(key, number, tables.reads[number]) for key, number in step.reads.items() if key[0] in event.requests]
     for (request, name), _, read in wanted:
         if read.phase is ReadPhase.FAILED:
             raise ReadFailedError(event.step, request, name, read.reason)
@@ -84,6 +83,8 @@ def _saved_step(tables: Tables, number: StepId) -> Step:
 
 def _check_requests(event: ConsumeRequested, step: Step) -> None:
     assert step.saved is not None
+    if event.requests == step.saved.batch:
+        return
     asked = dict.fromkeys(event.requests)
     if len(asked) < len(event.requests):
         again = next(each for place, each in enumerate(event.requests) if each in event.requests[:place])
@@ -142,18 +143,16 @@ def on_step_consumed(edit: Edit, event: StepConsumed) -> Done | Ignored:
         edit.remove(tables.fenced_steps, event.step)
         return LATE
     step = _consuming(edit, event.step)
-    asked = frozenset(step.asked)
     hit_rows = 0
     for (request, _), number in step.reads.items():
-        if request in asked:
+        if request in step.asked:
             hit_rows += len(tables.reads[number].slots)
             edit.remove(tables.reads, number)
         else:
             drop_read(edit, number)
     step_lets_go(edit, step.page)
     edit.remove(tables.steps, event.step)
-    if hit_rows:
-        edit.count(hit_rows=hit_rows)
+    edit.count("hit_rows", hit_rows)
     return Done()
 
 

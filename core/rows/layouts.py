@@ -37,9 +37,8 @@ def check_layout(tables: Tables, number: StepId, step: Step, layout: WriteLayout
         raise PaddingError(layout.padded, tokens)
     _check_batch(tables, number, step, layout)
     _check_slots(tables, layout)
-    computed = layout.slots // tables.config.block_size
     for block, _ in step.computes:
-        if not (computed == block).any():
+        if not (layout.slots // tables.config.block_size == block).any():
             raise IdentityNotComputedError(number, block)
 
 

@@ -82,7 +82,7 @@ def plan_read(edit: Edit, step: StepId, hit: Hit, row_format: RowFormat, claims:
     edit.put(tables.reads, number, read)
     edit.put(tables.planned, number, None)
     if awaits:
-        edit.count(waits_for_in_transit=1)
+        edit.count("waits_for_in_transit")
     else:
         _schedule(edit, number)
     return number
@@ -144,7 +144,7 @@ def preserve(edit: Edit, step: StepId, tenancy: Claim, names: frozenset[NameId])
         preserved[rows] = True
         preserves = (*read.preserves, command)
         edit.put(tables.reads, number, read._replace(preserved=read_only(preserved), preserves=preserves))
-        edit.count(rows_preserved=len(rows))
+        edit.count("rows_preserved", len(rows))
         edit.commands.append(
             PreserveRows(
                 command,
@@ -309,7 +309,7 @@ def drop_read(edit: Edit, number: ReadId) -> None:
     read = tables.reads.get(number)
     if read is None or read.phase is ReadPhase.LEFT:
         return
-    edit.count(reads_dropped=1)
+    edit.count("reads_dropped")
     if READ_DROPS[read.phase] is ReadPhase.LEFT:
         edit.put(tables.reads, number, read._replace(phase=ReadPhase.LEFT))
         return

@@ -5,7 +5,7 @@ import numpy as np
 from tenure.core.arrays import Integers, read_only
 from tenure.core.errors import SaveNotReservedError, SaveReservedError, ShutDownError, StepNotStartedError
 from tenure.core.rows.answers import Done, SaveReserved, StepSaved, Waiting
-from tenure.core.rows.buffers import charge, free_page, let_go_clones, oldest_clone, step_lets_go
+from tenure.core.rows.buffers import charge, free_page, let_go_step_clones, oldest_clone, step_lets_go
 from tenure.core.rows.claims import claim_rows
 from tenure.core.rows.commands import Clone, CopyPage, FreezeRows, Lane
 from tenure.core.rows.events import (
@@ -63,8 +63,10 @@ def on_save_requested(edit: Edit, event: SaveRequested) -> Waiting | SaveReserve
         return Waiting(WaitedFor(page=True))
 
     freeze = edit.number()
-    clones = tuple(_clone(edit, formats, tokens) for formats in (immediate, deferred) if formats)
-    charge(edit, clones, freeze)
+    immediate_clone = _clone(edit, immediate, tokens) if immediate else None
+    deferred_clone = _clone(edit, deferred, tokens) if deferred else None
+    charge(edit, immediate_clone, deferred_clone, freeze)
+    clones = tuple(each for each in (immediate_clone, deferred_clone) if each is not None)
     edit.hold_page(page, (number, 0))
     reservation = Reservation(
         layout.requests,
@@ -121,7 +123,7 @@ def _flush(edit: Edit) -> Waiting:
     holders = np.unique(chunks.column(CHUNK_WRITE)[chunks.column(CHUNK_CLONE) == oldest])
     writes = [int(each) for each in holders if tables.writes[int(each)].phase is WritePhase.PENDING]
     queue_writes(edit, writes)
-    edit.count(flushes=len(writes))
+    edit.count("flushes", len(writes))
     return Waiting(WaitedFor(clone=oldest))
 
 
@@ -162,8 +164,9 @@ def on_save_published(edit: Edit, event: SavePublished) -> StepSaved:
     _set_identities(edit, saved.slots, step)
     reads, unreadable = settle_reads(edit, number, step, saved.formats)
     tables.pending = 0
-    over = sum(each.bytes for each in saved.clones) > tables.config.budget_bytes
-    edit.count(steps_saved=1, over_budget=int(over), unreadable_hits=len(unreadable))
+    edit.count("steps_saved")
+    edit.count("over_budget", int(sum(each.bytes for each in saved.clones) > tables.config.budget_bytes))
+    edit.count("unreadable_hits", len(unreadable))
     edit.put(
         tables.steps,
         number,
@@ -216,7 +219,7 @@ def on_save_cancelled(edit: Edit, event: SaveCancelled) -> Done:
 def give_back(edit: Edit, step: Step) -> None:
     """R08: what a reserved save set aside is let go, once."""
     assert step.saved is not None
-    let_go_clones(edit, np.array([each.clone for each in step.saved.clones], dtype=np.int64))
+    let_go_step_clones(edit, [each.clone for each in step.saved.clones], step.saved.freeze)
     step_lets_go(edit, step.page)
 
 
@@ -239,5 +242,5 @@ def on_step_dropped(edit: Edit, event: StepDropped) -> Done:
         drop_read(edit, read)
     edit.remove(tables.steps, number)
     tables.pending = 0
-    edit.count(steps_dropped=1)
+    edit.count("steps_dropped")
     return Done()

@@ -47,10 +47,10 @@ def _settle(edit: Edit, number: StepId, hit: Hit, row_format: RowFormat, planned
         read = tables.reads[planned]
         if read.phase is not ReadPhase.FAILED and np.array_equal(read.claims, claims):
             edit.put(tables.reads, planned, read._replace(confirmed=True))
-            edit.count(reads_confirmed=1)
+            edit.count("reads_confirmed")
             return planned
         drop_read(edit, planned)
-        edit.count(reads_replanned=1)
+        edit.count("reads_replanned")
     fresh = plan_read(edit, number, hit, row_format, claims)
     edit.put(tables.reads, fresh, tables.reads[fresh]._replace(confirmed=True))
     return fresh

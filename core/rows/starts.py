@@ -48,12 +48,14 @@ class _Arrivals(NamedTuple):
 
     Attributes:
         ends: live requests that end, in order.
+        fresh: requests that arrive, in order.
         scheduled: tokens of every request that goes on or arrives.
         hits: the hit spans of arrivals.
         resumed_with_hit: resumptions whose hit marks none.
     """
 
     ends: tuple[RequestId, ...]
+    fresh: tuple[RequestId, ...]
     scheduled: Mapping[RequestId, int]
     hits: tuple[Hit, ...]
     computes: tuple[tuple[BlockId, ContentIdentity], ...]
@@ -82,11 +84,9 @@ def on_step_started(edit: Edit, event: StepStarted) -> StepBegan:
     tables.started = True
     for request in arrivals.ends:
         end_request(edit, request)
-    for request in arrivals.scheduled:
-        if request not in tables.live:
-            edit.put(tables.live, request, None)
-    if arrivals.resumed_with_hit:
-        edit.count(resumed_with_hit=arrivals.resumed_with_hit)
+    for request in arrivals.fresh:
+        edit.put(tables.live, request, None)
+    edit.count("resumed_with_hit", arrivals.resumed_with_hit)
     # A step without tokens computes nothing and has no save (R22).
     if not any(arrivals.scheduled.values()):
         return StepBegan(None, ())
@@ -99,7 +99,7 @@ def on_step_started(edit: Edit, event: StepStarted) -> StepBegan:
         for name in tables.formats
         if (number := _speculate(edit, step, hit, name)) is not None
     }
-    edit.count(hits=len(arrivals.hits))
+    edit.count("hits", len(arrivals.hits))
     edit.put(tables.steps, step, Step(StepPhase.STARTED, arrivals.scheduled, arrivals.hits, arrivals.computes, reads))
     return StepBegan(step, tuple((hit.request, len(hit.slots)) for hit in arrivals.hits))
 
@@ -121,6 +121,7 @@ def _checked(tables: Tables, event: StepStarted) -> _Arrivals:
         )
     )
     ended = frozenset(ends)
+    fresh: list[RequestId] = []
     scheduled: dict[RequestId, int] = {}
     hits: list[Hit] = []
     computes: list[tuple[BlockId, ContentIdentity]] = []
@@ -136,9 +137,11 @@ def _checked(tables: Tables, event: StepStarted) -> _Arrivals:
             case Started(request):
                 if not isinstance(request, int | str):
                     raise RequestIdError(request)
-                _put_once(scheduled, each.request, _count(each.request, "scheduled", each.scheduled))
-                if each.hit and (each.request not in tables.live or each.request in ended):
-                    hits.append(_hit(tables, each))
+                _put_once(scheduled, request, _count(request, "scheduled", each.scheduled))
+                if request not in tables.live or request in ended:
+                    fresh.append(request)
+                    if each.hit:
+                        hits.append(_hit(tables, each))
             case Resumed(request):
                 if request not in tables.live or request in ended:
                     raise UnknownRequestError(request)
@@ -147,7 +150,7 @@ def _checked(tables: Tables, event: StepStarted) -> _Arrivals:
         for block, identity in each.computes:
             named = each.requests[0] if isinstance(each, Extended) else each.request
             computes.append((_block(named, block, tables.config.num_blocks), identity))
-    return _Arrivals(ends, scheduled, tuple(hits), tuple(computes), resumed_with_hit)
+    return _Arrivals(ends, tuple(fresh), scheduled, tuple(hits), tuple(computes), resumed_with_hit)
 
 
 def _extend(tables: Tables, event: Extended, ended: frozenset[RequestId], scheduled: dict[RequestId, int]) -> None:

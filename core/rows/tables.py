@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tenure.core import journaled
-from tenure.core.arrays import Integers, content
+from tenure.core.arrays import Integers, content, read_only
 from tenure.core.columns import Columns, spans
 from tenure.core.config import RowConfig, RowPolicy
 from tenure.core.persistent import ATTRIBUTE, CELL, ITEM, MISSING, TAIL
@@ -19,6 +19,7 @@ from tenure.core.requests import sorted_requests
 from tenure.core.rows.commands import Clone, Lane, ReleaseBuffers, RowCommand
 from tenure.core.rows.events import (
     BlockId,
+    CloneId,
     ContentIdentity,
     ReadId,
     RequestId,
@@ -33,7 +34,8 @@ NOBODY: Final = (0, 0)
 
 # Columns of `Tables.chunks`, one row a chunk of a deferred write that is not yet WRITTEN.
 CHUNK_CLAIM, CHUNK_WRITE, CHUNK_CLONE, CHUNK_START, CHUNK_STOP, CHUNK_NAMES, CHUNK_PLACE = range(7)
-# Columns of `Tables.clones`, one row a charged device clone. FREEZE is 0 once the freeze is known to have ended.
+# Columns of `Tables.clones`, one row a charged clone of deferred rows. FREEZE is 0 once the freeze is known to have
+# ended.
 CLONE_ID, CLONE_BYTES, CLONE_HOLDERS, CLONE_FREEZE = range(4)
 
 Scalars: TypeAlias = tuple[Any, ...]
@@ -54,7 +56,6 @@ _SCALARS: Final = (
     "shut_down",
     "failure",
     "policy",
-    "counters",
 )
 
 
@@ -64,7 +65,7 @@ class Write(NamedTuple):
     Attributes:
         claim: the claim of an immediate write; 0 if it has no names, or is deferred.
         slots: the slots of its rows; of a deferred write once it is closed.
-        clones: what an immediate write holds until HOST_READY.
+        clones: what an immediate write holds until HOST_READY; `freeze` is the command that makes them.
         names: the names of an immediate write that reach the pool.
         chunks: of a deferred write that is closed: its rows of the chunk table, by column (PLACE is stale).
         readers: the reads that hold its host rows (or, before HOST_READY, will).
@@ -80,6 +81,7 @@ class Write(NamedTuple):
     page: int = -1
     slots: Integers | None = None
     clones: tuple[int, ...] = ()
+    freeze: int = 0
     names: tuple[NameId, ...] = ()
     chunks: npt.NDArray[np.int64] | None = None
     readers: tuple[ReadId, ...] = ()
@@ -194,10 +196,12 @@ class Tables:
         "classes",
         "clones",
         "config",
+        "counters",
         "fenced_steps",
         "formats",
         "identities",
         "immediate",
+        "immediate_clones",
         "live",
         "mark",
         "named",
@@ -233,12 +237,12 @@ class Tables:
     shut_down: bool
     failure: Failure | None
     policy: RowPolicy
-    counters: RowCounters
 
     def __init__(self, config: RowConfig) -> None:
         self.config = config
         self.num_slots = config.num_slots
-        self.scalars = (1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, False, False, None, RowPolicy(), RowCounters())
+        self.scalars = (1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, False, False, None, RowPolicy())
+        self.counters: dict[str, int] = dict.fromkeys(RowCounters._fields, 0)
         # In order of registration.
         self.formats: dict[NameId, RowFormat] = {}
         self.classes: dict[NameId, HeldClass] = {}
@@ -269,6 +273,9 @@ class Tables:
         self.chunk_slots = Columns.empty(1)
         # What a chunk's NAMES numbers.
         self.signatures: dict[tuple[RowFormat, ...], int] = {}
+        # Charged clones of immediate rows, each held by one: its save, then its write.
+        self.immediate_clones: dict[CloneId, int] = {}
+        # Charged clones of deferred rows.
         self.clones = Columns.empty(4)
         # Per page (step, write) that hold it; 0 for none. R06: free iff both are 0.
         self.pages: list[tuple[StepId, WriteId]] = [NOBODY] * config.pages
@@ -299,7 +306,6 @@ class Tables:
             self.shut_down,
             self.failure,
             self.policy,
-            self.counters,
         )
 
     @scalars.setter
@@ -311,7 +317,8 @@ class Tables:
         """A copy that shares nothing mutable but scratch."""
         other = object.__new__(type(self))
         other.config, other.num_slots, other.mark = self.config, self.num_slots, self.mark
-        other.scalars = self.scalars
+        other.scalars, other.counters = self.scalars, self.counters.copy()
+        other.immediate_clones = self.immediate_clones.copy()
         other.formats, other.classes = self.formats.copy(), self.classes.copy()
         other.newest = {name: claims.copy() for name, claims in self.newest.items()}
         other.tenancy, other.batch_row = self.tenancy.copy(), self.batch_row.copy()
@@ -347,12 +354,13 @@ class Tables:
             tuple((number, content(self.writes[number])) for number in sorted(self.writes)),
             open_chunks,
             clones[:, clones[CLONE_HOLDERS] > 0].tobytes(),
+            tuple(self.immediate_clones.items()),
             tuple(self.pages),
             tuple((number, _step_key(self.steps[number])) for number in sorted(self.steps)),
             tuple(sorted(self.fenced_steps.items())),
             tuple((number, content(self.reads[number])) for number in sorted(self.reads)),
             self.scalars[:10],
-            self.scalars[12:16],
+            self.scalars[12:],
         )
 
     def slots_of(self, chunks: npt.NDArray[np.int64]) -> Integers:
@@ -381,16 +389,13 @@ def _step_key(step: Step) -> tuple[Any, ...]:
 class Edit(journaled.Edit[Tables]):
     """What one transition of the row machine works on: every change is noted in the journal before it is made."""
 
-    __slots__ = ("_after", "_clones", "_reads", "_writes")
+    __slots__ = ("_released",)
 
     commands: list[RowCommand]
 
     def __init__(self, tables: Tables) -> None:
         super().__init__(tables)
-        self._clones: list[Integers] = []
-        self._writes: list[WriteId] = []
-        self._reads: list[ReadId] = []
-        self._after: set[int] = set()
+        self._released: _Released | None = None
 
     def put(self, table: dict[Any, Any], key: Any, value: Any) -> None:
         """Set one item."""
@@ -425,10 +430,11 @@ class Edit(journaled.Edit[Tables]):
         self.journal.append((ATTRIBUTE, self.tables, name, getattr(self.tables, name)))
         setattr(self.tables, name, value)
 
-    def count(self, **more: int) -> None:
-        """Add to counters."""
-        counters = self.tables.counters
-        self.tables.counters = counters._replace(**{name: getattr(counters, name) + by for name, by in more.items()})
+    def count(self, counter: str, more: int = 1) -> None:
+        """Add to a counter."""
+        if more:
+            counters = self.tables.counters
+            self.put(counters, counter, counters[counter] + more)
 
     def number(self) -> int:
         """The number of the next command."""
@@ -436,33 +442,38 @@ class Edit(journaled.Edit[Tables]):
         self.tables.next_command = number + 1
         return number
 
-    def release_clones(self, clones: Integers, after: Iterable[int] = ()) -> None:
+    @property
+    def released(self) -> "_Released":
+        """What this transition released so far."""
+        if self._released is None:
+            self._released = _Released([], [], [], set())
+        return self._released
+
+    def release_clones(self, clones: Iterable[CloneId], after: Iterable[int] = ()) -> None:
         """Device clones are free, when the commands `after` have ended."""
-        self._clones.append(clones)
-        self._after.update(after)
+        self.released.clones.extend(clones)
+        self.released.after.update(after)
 
     def release_host_rows(self, write: WriteId) -> None:
         """The host rows of a deferred write are free."""
-        self._writes.append(write)
+        self.released.writes.append(write)
 
     def release_read(self, read: ReadId, after: Iterable[int] = ()) -> None:
         """The buffer of a read, and what was set aside for it, are free when the commands `after` have ended."""
-        self._reads.append(read)
-        self._after.update(after)
+        self.released.reads.append(read)
+        self.released.after.update(after)
 
     def close(self) -> None:
-        """Emit the one release command of the transition, if anything was released."""
-        if self._clones or self._writes or self._reads:
-            clones = np.concatenate(self._clones) if self._clones else np.empty(0, dtype=np.int64)
-            self.commands.append(release_command(self.number(), self._after, clones, self._writes, self._reads))
+        """Emit the one release command of the transition, if anything was released; everything in ascending order."""
+        if self._released is not None:
+            clones, writes, reads, after = self._released
+            numbers = read_only(np.array(sorted(clones), dtype=np.int64))
+            ordered = tuple(sorted(after)), numbers, tuple(sorted(writes)), tuple(sorted(reads))
+            self.commands.append(ReleaseBuffers(self.number(), Lane.GATHER, *ordered))
 
 
-def release_command(
-    number: int, after: set[int], clones: Integers, writes: list[WriteId], reads: list[ReadId]
-) -> ReleaseBuffers:
-    """A release, everything in ascending order."""
-    ordered = np.sort(clones)
-    ordered.flags.writeable = False
-    return ReleaseBuffers(
-        number, Lane.GATHER, tuple(sorted(after)), ordered, tuple(sorted(writes)), tuple(sorted(reads))
-    )
+class _Released(NamedTuple):
+    clones: list[CloneId]
+    writes: list[WriteId]
+    reads: list[ReadId]
+    after: set[int]

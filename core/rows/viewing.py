@@ -22,6 +22,7 @@ from tenure.core.rows.view import (
     CloneView,
     FencedWrite,
     ReadView,
+    RowCounters,
     RowView,
     StepPhase,
     StepView,
@@ -65,7 +66,7 @@ def view_of(tables: Tables) -> RowView:
         identities=dict(sorted(tables.identities.items())),
         failure=tables.failure.write if tables.failure else None,
         shut_down=tables.shut_down,
-        counters=tables.counters,
+        counters=RowCounters(**tables.counters),
     )
 
 
@@ -111,11 +112,13 @@ def _fenced(write: Write) -> FencedWrite:
 
 def _clones(tables: Tables) -> dict[int, CloneView]:
     rows = tables.clones[0:]
-    return {
+    clones = {number: CloneView(size, 1) for number, size in tables.immediate_clones.items()}
+    clones |= {
         int(row[CLONE_ID]): CloneView(int(row[CLONE_BYTES]), int(row[CLONE_HOLDERS]))
         for row in rows.T
         if row[CLONE_HOLDERS]
     }
+    return dict(sorted(clones.items()))
 
 
 def _step_view(step: Step) -> StepView:

@@ -8,7 +8,7 @@ import numpy as np
 from tenure.core.arrays import Integers, read_only
 from tenure.core.rows import reads
 from tenure.core.rows.answers import Done, Ignored
-from tenure.core.rows.buffers import freezes, let_go_clones, mark_frozen, write_lets_go
+from tenure.core.rows.buffers import freezes, let_go_clones, let_go_step_clones, write_lets_go
 from tenure.core.rows.commands import CopyDeferred, Lane, ScatterPart, ScatterRows
 from tenure.core.rows.events import CopyBegan, CopyCompleted, ReadId, RequestId, ScatterCompleted, WriteFailed, WriteId
 from tenure.core.rows.lifecycles import moved_write
@@ -106,8 +106,7 @@ def on_copy_completed(edit: Edit, event: CopyCompleted) -> Done | Ignored:
     """
     tables = edit.tables
     write = moved_write(tables, event)
-    mark_frozen(edit, write.clones)
-    _let_go_clones_of(edit, event.write, write)
+    _let_go_clones_of(edit, event.write, write, freeze=0)
     edit.remove(tables.unready, event.write)
     if write.fenced:
         _end(edit, event.write, write)
@@ -202,7 +201,7 @@ def on_write_failed(edit: Edit, event: WriteFailed) -> Done | Ignored:
     tables = edit.tables
     write = moved_write(tables, event)
     if write.phase is not WritePhase.HOST_READY:
-        _let_go_clones_of(edit, event.write, write)
+        _let_go_clones_of(edit, event.write, write, freeze=write.freeze)
     if write.fenced:
         _end(edit, event.write, write)
         return LATE
@@ -218,11 +217,9 @@ def on_write_failed(edit: Edit, event: WriteFailed) -> Done | Ignored:
     return Done()
 
 
-def _let_go_clones_of(edit: Edit, number: WriteId, write: Write) -> None:
+def _let_go_clones_of(edit: Edit, number: WriteId, write: Write, *, freeze: int) -> None:
     if write.schedule is Schedule.JOIN_NEXT_STEP:
-        clones: Integers = np.array(write.clones, dtype=np.int64)
-    elif write.chunks is not None:
-        clones = write.chunks[CHUNK_CLONE]
+        let_go_step_clones(edit, write.clones, freeze)
     else:
-        clones = open_chunks(edit.tables, number)[CHUNK_CLONE]
-    let_go_clones(edit, clones)
+        chunks = open_chunks(edit.tables, number) if write.chunks is None else write.chunks
+        let_go_clones(edit, chunks[CHUNK_CLONE])

@@ -103,7 +103,8 @@ class Interpreter:
             if command.lane in IN_ORDER:
                 self._last_in_lane[command.lane] = command.command
             self._allocate(command, job)
-            self._due[command.command] = self._answers_at_once(command)
+            if answers := self._answers_at_once(command):
+                self._due[command.command] = answers
 
     def _outputs_for(self, command: RowCommand, live: LiveOutputs) -> LiveOutputs:
         """A freeze keeps the leftovers of its step for the page copy."""
@@ -187,9 +188,8 @@ class Interpreter:
         """Commands whose next answer may be told now."""
         return [
             number
-            for number, answers in self._due.items()
-            if answers
-            and not (
+            for number in self._due
+            if not (
                 number in self._open
                 and isinstance(self._open[number].command, ScheduleGather)
                 and not self._is_free(self._open[number].command)
@@ -199,7 +199,7 @@ class Interpreter:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is left to run or to tell."""
-        return not self._open and not any(self._due.values()) and not self._readings
+        return not self._open and not self._due and not self._readings
 
     def _is_free(self, command: RowCommand) -> bool:
         return all(number in self._ended for number in command.after)
@@ -213,7 +213,7 @@ class Interpreter:
             InvariantViolation: it uses memory that it must not use.
         """
         issued = self._open[number]
-        if any(each in self._failed for each in issued.command.after):
+        if isinstance(issued.command, GatherRows) and any(each in self._failed for each in issued.command.after):
             self.fail(number)
             return
         for source, _ in issued.job.moves:
@@ -241,7 +241,7 @@ class Interpreter:
         self._close(number)
         command = issued.command
         if isinstance(command, CopyPage | CopyDeferred | ScatterRows | GatherRows):
-            self._due[number] = (*self._due[number], command.done)
+            self._due[number] = (*self._due.get(number, ()), command.done)
 
     def fail(self, number: CommandId) -> None:
         """End a command badly: what it should have written holds nothing."""
@@ -255,7 +255,7 @@ class Interpreter:
         if isinstance(command, FreezeRows):
             self._due[number] = (command.failed,)
         elif isinstance(command, CopyPage | CopyDeferred | ScatterRows | PreserveRows | GatherRows):
-            earlier = self._due[number] if issued.has_begun else ()
+            earlier = self._due.get(number, ()) if issued.has_begun else ()
             self._due[number] = (*earlier, command.failed)
 
     def _close(self, number: CommandId) -> None:
@@ -263,8 +263,9 @@ class Interpreter:
 
     def tell(self, number: CommandId) -> RowEvent:
         """The next answer of a command, which the machine is told now."""
-        answer, *later = self._due[number]
-        self._due[number] = tuple(later)
+        answer, *later = self._due.pop(number)
+        if later:
+            self._due[number] = tuple(later)
         if number in self._open:
             command = self._open[number].command
             if isinstance(command, ScheduleGather):
@@ -274,8 +275,6 @@ class Interpreter:
                 self.memory.allocate(Place(POOL, name, slot) for name in names for slot in range(self._num_slots))
         elif not later:
             self._know(self._ended[number])
-        if not later:
-            del self._due[number]
         return answer
 
     def _know(self, user: User) -> None:

@@ -58,7 +58,9 @@ class ReferenceCache:
         self._identities: dict[BlockId, ContentIdentity] = {}
         self._names = Names()
         self._live: set[RequestId] = set()
+        self._has_started = False
         self._next_step: StepId = 1
+        self._first_step: StepId = 1
         self._started: Start | None = None
         self._reserved: PendingSave | None = None
         self._saved: dict[StepId, SavedStep] = {}
@@ -124,7 +126,7 @@ class ReferenceCache:
             TenureError: too late.
         """
         self._refuse_if_shut_down()
-        if self._next_step > 1:
+        if self._has_started:
             raise PolicyAfterStepError
         self._policy = policy
 
@@ -140,6 +142,7 @@ class ReferenceCache:
         if self._started is not None:
             raise StepNotSavedError(self._next_step - 1)
         start = check_start(changes, self._live, self._config)
+        self._has_started = True
         self._live = start.live
         if not sum(start.scheduled.values()):
             return StepBegan(None, ())
@@ -302,6 +305,7 @@ class ReferenceCache:
         self._being_consumed.clear()
         self._failed_reads.clear()
         self._started = self._reserved = self._failure = None
+        self._first_step = self._next_step
         return True
 
     def shutdown(self) -> None:
@@ -375,7 +379,7 @@ class ReferenceCache:
             raise StepBeingConsumedError(step)
         if step in self._saved:
             return self._saved[step]
-        if not 1 <= step < self._next_step or step == self.pending:
+        if not self._first_step <= step < self._next_step or step == self.pending:
             raise UnknownStepError(step, self.unconsumed)
         raise StepAlreadyConsumedError(step, self.unconsumed)
 

@@ -78,19 +78,19 @@ def check_start(changes: Sequence[LifeCycle], live: Collection[RequestId], confi
                 for request, count in zip(requests, scheduled.tolist(), strict=True):
                     _schedule(start, request, count)
                     _check_live(start, request)
-                start.computes.update(computes)
+                _name_blocks(start, requests[0] if requests else "", computes, config)
             case Resumed(request, scheduled, hit):
                 _schedule(start, request, scheduled)
                 _check_live(start, request)
                 if hit < 0:
                     raise RowCountError(request, "hit", hit)
-                start.computes.update(change.computes)
+                _name_blocks(start, request, change.computes, config)
             case Started(request, scheduled):
                 _schedule(start, request, scheduled)
                 if request not in start.live:
                     _mark_hit(start, change, config)
                 start.live.add(request)
-                start.computes.update(change.computes)
+                _name_blocks(start, request, change.computes, config)
             case Replaced(request):
                 raise ReplacementUnsupportedError(request)
             case Finished() | Aborted():
@@ -109,6 +109,15 @@ def _schedule(start: Start, request: RequestId, count: int) -> None:
 def _check_live(start: Start, request: RequestId) -> None:
     if request not in start.live:
         raise UnknownRequestError(request)
+
+
+def _name_blocks(
+    start: Start, request: RequestId, computes: Sequence[tuple[BlockId, ContentIdentity]], config: RowConfig
+) -> None:
+    for block, identity in computes:
+        if not 0 <= block < config.num_blocks:
+            raise BlockOutOfRangeError(request, block, config.num_blocks)
+        start.computes[block] = identity
 
 
 def _mark_hit(start: Start, arrival: Started, config: RowConfig) -> None:
@@ -145,7 +154,7 @@ def check_layout(layout: WriteLayout, step: StepId, start: Start, config: RowCon
     """
     counts: list[int] = layout.counts.tolist()
     slots: list[int] = layout.slots.tolist()
-    tokens = sum(counts)
+    tokens = sum(start.scheduled.values())
     if len(slots) != tokens:
         raise SlotCountError(step, len(slots), tokens)
     if tokens > config.page_rows_max:

@@ -4,7 +4,7 @@ Decides classes and formats of names. What rows hold, and where they are, is no 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tenure.core.config import RowConfig, RowPolicy
 from tenure.core.errors import (
@@ -57,6 +57,8 @@ def sort_outputs(
     """
     seen = [output.name for output in outputs]
     for name in seen:
+        if not name:
+            raise OutputNameError(name, "it is empty")
         if seen.count(name) > 1:
             raise OutputNameError(name, "it comes twice in one step")
     known = Names(dict(names.formats), dict(names.inferred))
@@ -67,7 +69,7 @@ def sort_outputs(
             if policy.hidden:
                 _check_hidden(output, tokens)
                 rows.append(HIDDEN)
-                _take_format(output, Schedule.JOIN_NEXT_STEP, known, config)
+                _take_format(output, Schedule.JOIN_NEXT_STEP, known)
             continue
         kind = _class_of(output, tokens, padded, known, policy)
         if kind is NameClass.LEFTOVER:
@@ -75,7 +77,8 @@ def sort_outputs(
             continue
         rows.append(output.name)
         deferred = kind is NameClass.DEFERRED
-        _take_format(output, Schedule.JOIN_ON_FINISH if deferred else Schedule.JOIN_NEXT_STEP, known, config)
+        _take_format(output, Schedule.JOIN_ON_FINISH if deferred else Schedule.JOIN_NEXT_STEP, known)
+    _check_limits(known, len(names.formats), config)
     return SortedOutputs(tuple(rows), tuple(leftovers), known)
 
 
@@ -117,21 +120,24 @@ def _declared(name: NameId, policy: RowPolicy) -> NameClass | None:
     return NameClass.LEFTOVER if name in policy.leftovers else None
 
 
-def _take_format(output: Output, schedule: Schedule, known: Names, config: RowConfig) -> None:
+def _take_format(output: Output, schedule: Schedule, known: Names) -> None:
     """Register a name with its first rows, or hold its later rows against them."""
     shape = () if output.shape is None else output.shape[1:]
     if output.dtype is None or output.dtype not in ITEM_BYTES:
         raise RowDtypeError(output.name, output.dtype, tuple(ITEM_BYTES))
     found = RowFormat(output.name, shape, output.dtype, schedule)
-    first = known.formats.get(output.name)
-    if first is not None:
-        if replace(first, schedule=schedule) != found:
-            raise RowFormatChangedError(output.name, first.row_shape, first.dtype, shape, output.dtype)
-        return
-    if len(known.formats) == config.names_max:
-        raise NamesExhaustedError(output.name, config.names_max)
-    used = sum(each.row_bytes for each in known.formats.values()) * config.num_slots
-    needed = found.row_bytes * config.num_slots
-    if config.pool_bytes_max is not None and used + needed > config.pool_bytes_max:
-        raise PoolExhaustedError(output.name, needed, used, config.pool_bytes_max)
-    known.formats[output.name] = found
+    first = known.formats.setdefault(output.name, found)
+    if first != found:
+        raise RowFormatChangedError(output.name, first.row_shape, first.dtype, shape, output.dtype)
+
+
+def _check_limits(known: Names, before: int, config: RowConfig) -> None:
+    """Refuse the first new name that is one too many, or whose pool would not fit beside the others."""
+    formats = list(known.formats.values())
+    for count in range(before, len(formats)):
+        if count == config.names_max:
+            raise NamesExhaustedError(formats[count].name, config.names_max)
+        used = config.num_slots * sum(each.row_bytes for each in formats[:count])
+        needed = config.num_slots * formats[count].row_bytes
+        if config.pool_bytes_max is not None and used + needed > config.pool_bytes_max:
+            raise PoolExhaustedError(formats[count].name, needed, used, config.pool_bytes_max)

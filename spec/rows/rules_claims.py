@@ -67,11 +67,9 @@ def numbers_are_in_order(view: RowView) -> Finding:
         claims = [claim for claim, _ in write.claims]
         if sorted(set(claims)) != claims or not seen.isdisjoint(claims):
             return f"claims {claims} of write {number} do not ascend, or are another's too"
-        if (
-            claims
-            and not view.floor <= claims[0] <= claims[-1] < view.next_claim
-            and write.phase is not WritePhase.WRITTEN
-        ):
+        # A write that is WRITTEN, and kept for a read that a reset left, may lie below the floor.
+        floor = 1 if write.phase is WritePhase.WRITTEN else view.floor
+        if claims and not floor <= claims[0] <= claims[-1] < view.next_claim:
             return f"claims {claims} of write {number} are outside [{floor}, {view.next_claim})"
         seen.update(claims)
     return None
