@@ -135,3 +135,31 @@ class RowConfig(BaseModel):
             )
             raise ValueError(msg)
         return self
+
+
+class CacheConfig(BaseModel):
+    """What a joined cache is built with.
+
+    Attributes:
+        blocks: the block machine's configuration; prefix caching is on.
+        rows: the row machine's configuration, for the same blocks.
+        visibility: when a block's hash becomes visible: "computed", when the rows of its step are published; or
+            "scheduled", as soon as its last token is scheduled, so that another request of the same step can hit it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    blocks: BlockConfig
+    rows: RowConfig
+    visibility: Literal["computed", "scheduled"] = "computed"
+
+    @model_validator(mode="after")
+    def _machines_fit(self) -> Self:
+        for what, one, other in (
+            ("the number of blocks", self.blocks.capacity, self.rows.num_blocks),
+            ("block_size", self.blocks.block_size, self.rows.block_size),
+        ):
+            if one != other:
+                msg = f"{what} is {one} in the block machine and {other} in the row machine; they must agree"
+                raise ValueError(msg)
+        return self

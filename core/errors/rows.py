@@ -469,7 +469,7 @@ class IdentityNotComputedError(ContractError):
 
     def sentence(self) -> str:
         return (
-            f"step {self.step}: its start gives an identity for block {self.block}, and the layout computes no "
+            f"step {self.step}: an identity is given for block {self.block}, and the layout computes no "
             "slot of it; give a block's identity in the step that completes it"
         )
 

@@ -180,9 +180,13 @@ class SaveRequested:
 
 @dataclass(frozen=True, slots=True)
 class SavePublished:
-    """The rows of the reserved save are frozen: claim the slots, register names, settle reads. Answer `StepSaved`."""
+    """The rows of the reserved save are frozen: claim the slots, register names, settle reads. Answer `StepSaved`.
+
+    `computes` adds to what the step's start said: the identity of blocks that the step completed.
+    """
 
     step: StepId
+    computes: tuple[tuple[BlockId, ContentIdentity], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

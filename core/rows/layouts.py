@@ -15,7 +15,7 @@ from tenure.core.errors import (
     SlotOutOfRangeError,
     StepTooLargeError,
 )
-from tenure.core.rows.events import RequestId, StepId, WriteLayout
+from tenure.core.rows.events import BlockId, ContentIdentity, RequestId, StepId, WriteLayout
 from tenure.core.rows.tables import Step, Tables
 
 
@@ -37,8 +37,19 @@ def check_layout(tables: Tables, number: StepId, step: Step, layout: WriteLayout
         raise PaddingError(layout.padded, tokens)
     _check_batch(tables, number, step, layout)
     _check_slots(tables, layout)
-    for block, _ in step.computes:
-        if not (layout.slots // tables.config.block_size == block).any():
+    check_identities(tables, number, layout.slots, step.computes)
+
+
+def check_identities(
+    tables: Tables, number: StepId, slots: Integers, computes: tuple[tuple[BlockId, ContentIdentity], ...]
+) -> None:
+    """Refuse an identity for a block that a step does not compute.
+
+    Raises:
+        IdentityNotComputedError: there is one.
+    """
+    for block, _ in computes:
+        if not (slots // tables.config.block_size == block).any():
             raise IdentityNotComputedError(number, block)
 
 

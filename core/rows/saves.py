@@ -9,6 +9,8 @@ from tenure.core.rows.buffers import charge, free_page, let_go_step_clones, olde
 from tenure.core.rows.claims import claim_rows
 from tenure.core.rows.commands import Clone, CopyPage, FreezeRows, Lane
 from tenure.core.rows.events import (
+    BlockId,
+    ContentIdentity,
     CopyBegan,
     CopyCompleted,
     SaveCancelled,
@@ -20,7 +22,7 @@ from tenure.core.rows.events import (
     WriteFailed,
 )
 from tenure.core.rows.guards import check_serving
-from tenure.core.rows.layouts import check_layout, starts_of
+from tenure.core.rows.layouts import check_identities, check_layout, starts_of
 from tenure.core.rows.names import RowFormat, Schedule
 from tenure.core.rows.outputs import sort_outputs
 from tenure.core.rows.reads import drop_read
@@ -149,11 +151,13 @@ def on_save_published(edit: Edit, event: SavePublished) -> StepSaved:
     Raises:
         ShutDownError, WriteFailedError: nothing is served any more (R12); cancel the save.
         SaveNotReservedError: no such save is reserved.
+        IdentityNotComputedError: an identity is given for a block that is not computed.
     """
     tables = edit.tables
     check_serving(tables)
     number = event.step
     step, saved = _reserved(tables, number)
+    check_identities(tables, number, saved.slots, event.computes)
 
     for each in saved.registers:
         edit.put(tables.formats, each.name, each)
@@ -161,7 +165,7 @@ def on_save_published(edit: Edit, event: SavePublished) -> StepSaved:
     for name, held in saved.classes:
         edit.put(tables.classes, name, held)
     write = claim_rows(edit, number, step.page, saved)
-    _set_identities(edit, saved.slots, step)
+    _set_identities(edit, saved.slots, (*step.computes, *event.computes))
     reads, unreadable = settle_reads(edit, number, step, saved.formats)
     tables.pending = 0
     edit.count("steps_saved")
@@ -190,15 +194,15 @@ def on_save_published(edit: Edit, event: SavePublished) -> StepSaved:
     return StepSaved(number, write)
 
 
-def _set_identities(edit: Edit, slots: Integers, step: Step | None) -> None:
-    """A block that is computed is what the start of its step says, or something unknown (R14)."""
+def _set_identities(edit: Edit, slots: Integers, computes: tuple[tuple[BlockId, ContentIdentity], ...]) -> None:
+    """A block that is computed is what the engine says, or something unknown (R14)."""
     tables = edit.tables
     if tables.identities:
         blocks = slots // tables.config.block_size
         for block in np.unique(blocks[tables.named[blocks]]):
             edit.remove(tables.identities, int(block))
             edit.assign(tables.named, np.array([block]), False)
-    for block, identity in step.computes if step else ():
+    for block, identity in computes:
         edit.put(tables.identities, block, identity)
         edit.assign(tables.named, np.array([block]), True)
 
@@ -237,7 +241,7 @@ def on_step_dropped(edit: Edit, event: StepDropped) -> Done:
     slots = np.unique(event.slots[(event.slots >= 0) & (event.slots < tables.num_slots)])
     edit.assign(tables.tenancy, slots, tables.next_claim)
     tables.next_claim += 1
-    _set_identities(edit, slots, None)
+    _set_identities(edit, slots, ())
     for read in step.reads.values():
         drop_read(edit, read)
     edit.remove(tables.steps, number)
