@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tenure.core.arrays import Integers, read_only
+from tenure.core.errors import ReadOrderError
+from tenure.core.errors.base import number_list
 from tenure.core.rows.answers import Done, Ignored
 from tenure.core.rows.buffers import freezes, hold_clones, let_go_clones
 from tenure.core.rows.commands import (
@@ -172,6 +174,8 @@ def on_gather_began(edit: Edit, event: GatherBegan) -> Done | Ignored:
     read = moved_read(tables, event)
     if read is None:
         return LATE
+    if read.awaits:
+        raise ReadOrderError(event.read, f"waiting for writes {number_list(read.awaits)}", "GatherBegan")
     command = edit.number()
     parts, pool = _parts(tables, read)
     clones = np.unique(np.concatenate([part.sources for part in parts if part.kind is SourceKind.CLONE] or [_NONE]))
