@@ -1,5 +1,7 @@
 """Part A of the collection of public bug reports: each ends as it must. A rows pool of 8 blocks of 4 slots."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
@@ -38,7 +40,7 @@ FIRST, SECOND, THIRD = (0, 1, 2, 3), (4, 5, 6, 7), (8, 9, 10, 11)
 ABSENT, IN_TRANSIT, COMMITTED = Occupancy.ABSENT, Occupancy.IN_TRANSIT, Occupancy.COMMITTED
 
 
-def written(scene: Scene, request: str, slots: tuple[int, ...], *, finish: bool = True, **rows: list[int]) -> int:
+def written(scene: Scene, request: str, slots: tuple[int, ...], *, finish: bool = True, **rows: Any) -> int:
     """A request computed these slots, and everything of it landed; its step is discarded."""
     step = scene.step(started(request, len(slots)), batch={request: slots}, **rows)
     scene.drain()
