@@ -19,7 +19,6 @@ from tenure.core.errors.cache import (
     RowsOwedError,
     ScheduledBeyondError,
     ScheduledTwiceError,
-    SharedWriteError,
 )
 from tenure.core.errors.fences import (
     AuthorizedTwiceError,
@@ -207,7 +206,6 @@ __all__ = [
     "ScheduledTwiceError",
     "Scope",
     "SequenceBlockSizeError",
-    "SharedWriteError",
     "ShutDownError",
     "SlotCountError",
     "SlotNamedTwiceError",

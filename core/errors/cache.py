@@ -91,21 +91,6 @@ class ScheduledBeyondError(ContractError):
 
 
 @dataclass(eq=False)
-class SharedWriteError(ContractError):
-    """Rows scheduled into a block that others may read (X02)."""
-
-    request: int | str
-    position: int
-    block: int
-
-    def sentence(self) -> str:
-        return (
-            f"{request_name(self.request)}: token {self.position} lies in block {self.block}, which is shared; "
-            "reuse fewer blocks, so that computed tokens lie in blocks of the request's own"
-        )
-
-
-@dataclass(eq=False)
 class HiddenMissingError(ContractError):
     """A step without hidden states where the policy has them: its blocks could never be hit (X01)."""
 

@@ -11,10 +11,10 @@ from tenure.core.blocks.tables import PRIVATE, Lease
 from tenure.core.config import as_int
 from tenure.core.errors import (
     HiddenMissingError,
+    InvariantViolation,
     RowsOwedError,
     ScheduledBeyondError,
     ScheduledTwiceError,
-    SharedWriteError,
     StepNotSavedError,
     StepNotStartedError,
     UnauthorizedWriteError,
@@ -44,14 +44,17 @@ def on_tokens_scheduled(state: CacheState, event: TokensScheduled) -> CacheTrans
     Raises:
         UnknownLeaseError, ScheduledTwiceError, ScheduledBeyondError: nobody, twice, or too many.
         UnauthorizedWriteError: the lease's writes wait for a transfer.
-        SharedWriteError: a token lies in a block that others may read.
+        InvariantViolation: a token lies in a block that others may read, which is our own fault (X02).
     """
     lease = find_lease(state.blocks.tables, event.request)
     track = state.tracks[event.request]
     if any(each.request == event.request for each in state.batch):
         raise ScheduledTwiceError(event.request)
     tokens = as_int(event.tokens) or 0
-    before, after = track.computed, track.computed + tokens
+    # A started step may still compute tokens of this request; the next one goes on behind them.
+    ahead = [each.after for each in state.started.batch if each.request == event.request] if state.started else []
+    before = ahead[0] if ahead else track.computed
+    after = before + tokens
     if tokens < 1 or after > min(lease.allocated, lease.length):
         raise ScheduledBeyondError(event.request, before, event.tokens, lease.allocated, lease.length)
     if lease.pending is not None:
@@ -61,7 +64,9 @@ def on_tokens_scheduled(state: CacheState, event: TokensScheduled) -> CacheTrans
     for position in range(before // size, -(-after // size)):
         block = lease.copies[position]
         if counts[block] != PRIVATE and state.unsaved.get(block) != event.request:
-            raise SharedWriteError(event.request, position * size, block)
+            raise InvariantViolation(
+                "X02", f"request {event.request!r} computes tokens of block {block}, which is shared"
+            )
     scheduled = Scheduled(event.request, before, after)
     if state.config.visibility == "computed":
         return CacheTransition(replace(state, batch=(*state.batch, scheduled)), block_values.Done(), ())
@@ -217,5 +222,9 @@ def on_batch_dropped(state: CacheState) -> CacheTransition:
     told = tell_rows(state, events.StepDropped(started.slots))
     # The row machine keeps no hit of a step that was given up, so these requests arrive anew.
     tracks = {request: state.tracks[request]._replace(hit=hit, is_live=False) for request, hit in hits.items()}
-    after = replace(told.state, started=None, tracks=state.tracks.update(tracks), ended=(*state.ended, *hits))
+    # What was scheduled behind the dropped tokens cannot be computed without them.
+    dropped = {each.request for each in started.batch}
+    batch = tuple(each for each in state.batch if each.request not in dropped)
+    tracks_after = state.tracks.update(tracks)
+    after = replace(told.state, started=None, batch=batch, tracks=tracks_after, ended=(*state.ended, *hits))
     return told._replace(state=after)

@@ -319,7 +319,8 @@ def drop_read(edit: Edit, number: ReadId) -> None:
         return
     edit.remove(tables.reads, number)
     edit.remove(tables.planned, number)
-    if read.phase is not ReadPhase.PLANNED or read.preserves:
+    # One that failed with its write before it began has no buffer.
+    if read.command or read.preserves:
         edit.release_read(number, read.preserves)
     _let_go(edit, number, read)
 

@@ -122,8 +122,9 @@ def _flush(edit: Edit) -> Waiting:
     tables = edit.tables
     oldest = oldest_clone(tables)
     chunks = tables.chunks
-    holders = np.unique(chunks.column(CHUNK_WRITE)[chunks.column(CHUNK_CLONE) == oldest])
-    writes = [int(each) for each in holders if tables.writes[int(each)].phase is WritePhase.PENDING]
+    holders = np.unique(chunks.column(CHUNK_WRITE)[chunks.column(CHUNK_CLONE) == oldest]).tolist()
+    # The table may still have chunks of writes that are gone.
+    writes = [each for each in holders if each in tables.writes and tables.writes[each].phase is WritePhase.PENDING]
     queue_writes(edit, writes)
     edit.count("flushes", len(writes))
     return Waiting(WaitedFor(clone=oldest))

@@ -383,3 +383,16 @@ def test_r01_a19_steps_are_consumed_once_and_leaks_are_named() -> None:
     with pytest.raises(UnknownStepError):
         scene.plan(42, "a")
     assert [2] == scene.materialize(3, "a")["h"]["a"]
+
+
+def test_r10_flush_passes_over_writes_on_the_clone_that_are_gone() -> None:
+    """Two requests had chunks on the oldest clone; one of them ended and is in the pool."""
+    scene = Scene(budget_bytes=16, policy=RowPolicy(hidden=False, deferred=frozenset({"c"}), infer=False))
+    scene.step(started("x", 1), started("y", 1), batch={"x": (0,), "y": (4,)}, c=[1, 2])
+    scene.start(Finished("x"))
+    scene.drain()
+    scene.tell(StepDiscarded(1))
+    scene.start(extended(y=3))
+
+    assert Waiting(WaitedFor(clone=1)) == scene.request_save({"y": (5, 6, 7)}, c=[3, 4, 5])
+    assert 1 == scene.view.counters.flushes

@@ -1,0 +1,1 @@
+"""Tests of block machine and row machine together."""
