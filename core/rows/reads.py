@@ -326,7 +326,7 @@ def drop_read(edit: Edit, number: ReadId) -> None:
 
 
 def fail_with_write(edit: Edit, write: WriteId) -> None:
-    """R12: reads that would read what a write lost fail with it; one that is at it is left to end."""
+    """R12: reads that would read what a write lost fail with it; one that is at it is dropped, and left to end."""
     tables = edit.tables
     for number in sorted(tables.planned):
         read = tables.reads[number]
@@ -336,3 +336,6 @@ def fail_with_write(edit: Edit, write: WriteId) -> None:
         read = tables.reads[number]
         if write in read.holds and read.phase is ReadPhase.RUNNING:
             edit.put(tables.reads, number, read._replace(phase=ReadPhase.LEFT))
+            step = tables.steps[read.step]
+            reads = {key: other for key, other in step.reads.items() if other != number}
+            edit.put(tables.steps, read.step, step._replace(reads=reads))

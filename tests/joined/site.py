@@ -173,8 +173,7 @@ class Site:
 
     def publish(self) -> int:
         """Publish the reserved save."""
-        (freeze,) = (number for number in self.device.due if isinstance(self.commands[number], FreezeRows))
-        event: Any = self.device.tell(freeze)
+        event: Any = self.device.tell(self.freeze())
         hits = {request: len(slots) for request, slots in self.view.rows.steps[event.step].hits}
         self.expected[event.step] = {
             each.request: (
@@ -187,6 +186,15 @@ class Site:
         }
         self.tell(event)
         return int(event.step)
+
+    def freeze(self) -> CommandId:
+        """The freeze of the reserved save; one that a reset forgot may still wait to be answered."""
+        pending = self.view.rows.pending
+        return next(
+            number
+            for number in self.device.due
+            if isinstance(command := self.commands[number], FreezeRows) and command.step == pending
+        )
 
     def save(self) -> int:
         """Save the started step, letting the device run whatever the save waits for."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tenure.core.blocks.values import AllocationRequested, LeaseFinished, LeasePreempted
 from tenure.core.errors import TenureError
 from tenure.core.rows.answers import Waiting
-from tenure.core.rows.commands import CopyDeferred, CopyPage, FreezeRows, ScatterRows
+from tenure.core.rows.commands import CopyDeferred, CopyPage, ScatterRows
 from tenure.core.rows.events import ResetRequested, StepDiscarded
 from tenure.core.rows.view import StepPhase
 from tenure.spec.blocks.chooser import Choices
@@ -91,7 +91,7 @@ class Walk:
 
     def cancel(self) -> bool:
         """The freeze of the reserved save fails, if it has not run already."""
-        (freeze,) = (n for n in self.site.device.due if isinstance(self.site.commands[n], FreezeRows))
+        freeze = self.site.freeze()
         if freeze not in self.site.device.can_fail:
             return False
         self.site.device.fail(freeze)
