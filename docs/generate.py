@@ -9,6 +9,12 @@ from pathlib import Path
 from tenure.core.blocks.lifecycles import block_diagram, lease_diagram
 from tenure.spec.blocks.goals import GOALS, RUN_GOALS
 from tenure.spec.blocks.rules import RULES
+from tenure.spec.rows.goals import GOALS as ROW_GOALS
+from tenure.spec.rows.goals import RUN_GOALS as ROW_RUN_GOALS
+from tenure.spec.rows.rules import OTHER_CHECKS, PLACES, STATE_CHECKS, TRANSITION_CHECKS
+from tenure.spec.rows.rules import RULES as ROW_RULES
+from tenure.spec.rows.rules_ledger import LEDGER_RULES
+from tenure.spec.rule import Rule
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -21,7 +27,7 @@ def mentions(folder: str, rule: str) -> list[str]:
 
 
 def invariants_page() -> str:
-    """The page of all rules and goals."""
+    """The page of all rules and goals of the block machine."""
     lines = [
         "# Rules of the block machine",
         "",
@@ -31,23 +37,71 @@ def invariants_page() -> str:
         "",
     ]
     for rule in RULES:
-        upheld = ", ".join(f"`{file}`" for file in mentions("core", rule.id))
-        tested = ", ".join(f"`{file}`" for file in mentions("tests", rule.id))
-        lines += [
-            f"## {rule.id}",
-            "",
-            f"**{rule.sentence}** {rule.reason}",
-            "",
-            "| kind | source | upheld in | tests |",
-            "|---|---|---|---|",
-            f"| {rule.kind} | {rule.source} | {upheld} | {tested} |",
-            "",
-        ]
-    lines += ["## Goals", "", "What must be reachable, so that no rule holds by never being put to the test.", ""]
-    lines += ["| goal | reached when |", "|---|---|"]
-    lines += [f"| {goal.name} | {goal.sentence} |" for goal in GOALS]
-    lines += [f"| {goal.name} | {goal.sentence} |" for goal in RUN_GOALS]
+        lines += rule_section(rule)
+    goals = [(goal.name, goal.sentence) for goal in GOALS]
+    lines += goals_section(goals + [(goal.name, goal.sentence) for goal in RUN_GOALS])
     return "\n".join(lines) + "\n"
+
+
+def row_invariants_page() -> str:
+    """The page of all rules and goals of the row machine, and of where each rule is checked."""
+    lines = [
+        "# Rules of the row machine",
+        "",
+        "Generated from `spec/rows` by `docs/generate.py`; do not edit. Ids are never used again for another rule. A",
+        "*predicate* holds in every state; a *transition rule* holds of what one event did, or of the run so far. Both",
+        "are checked after every event of the stateful tests and of the tests' own histories; what takes rows,",
+        "threads, devices or time is checked where the table says.",
+        "",
+        "## Where each rule is checked",
+        "",
+        *(f"* {kind}: {place}" for kind, place in PLACES.items()),
+        "",
+        "| rule | predicate | transition rule | interpreter | executor | facade |",
+        "|---|---|---|---|---|---|",
+    ]
+    for rule in ROW_RULES:
+        states = [check.__name__ for name, check in STATE_CHECKS if name == rule.id]
+        events = [check.__name__ for name, check in (*TRANSITION_CHECKS, *OTHER_CHECKS) if name == rule.id]
+        events += ["Ledger"] if rule.id in LEDGER_RULES else []
+        cells = [", ".join(f"`{name}`" for name in names) for names in (states, events)]
+        cells += ["yes" if kind in rule.kinds else "" for kind in ("interpreter", "executor", "facade")]
+        lines.append(f"| {rule.id} | {' | '.join(cells)} |")
+    lines.append("")
+    for rule in ROW_RULES:
+        lines += rule_section(rule)
+    goals = [(goal.name, goal.sentence) for goal in ROW_GOALS]
+    lines += goals_section(goals + [(goal.name, goal.sentence) for goal in ROW_RUN_GOALS])
+    return "\n".join(lines) + "\n"
+
+
+def rule_section(rule: Rule) -> list[str]:
+    """What a page says of one rule."""
+    upheld = ", ".join(f"`{file}`" for file in mentions("core", rule.id))
+    tested = ", ".join(f"`{file}`" for file in mentions("tests", rule.id))
+    return [
+        f"## {rule.id}",
+        "",
+        f"**{rule.sentence}** {rule.reason}",
+        "",
+        "| kind | source | upheld in | tests |",
+        "|---|---|---|---|",
+        f"| {', '.join(rule.kinds)} | {rule.source} | {upheld} | {tested} |",
+        "",
+    ]
+
+
+def goals_section(goals: list[tuple[str, str]]) -> list[str]:
+    """What a page says of the goals."""
+    return [
+        "## Goals",
+        "",
+        "What must be reachable, so that no rule holds by never being put to the test.",
+        "",
+        "| goal | reached when |",
+        "|---|---|",
+        *(f"| {name} | {sentence} |" for name, sentence in goals),
+    ]
 
 
 def with_diagrams(page: str) -> str:
@@ -65,6 +119,7 @@ def pages() -> dict[Path, str]:
     architecture = ROOT / "docs" / "architecture.md"
     return {
         ROOT / "docs" / "invariants.md": invariants_page(),
+        ROOT / "docs" / "invariants-rows.md": row_invariants_page(),
         architecture: with_diagrams(architecture.read_text()),
     }
 

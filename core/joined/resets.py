@@ -4,7 +4,6 @@ from tenure.core.blocks import machine as block_machine
 from tenure.core.blocks import queries
 from tenure.core.blocks import values as block_values
 from tenure.core.blocks.state import BlockState
-from tenure.core.errors import InvariantViolation
 from tenure.core.joined.state import CacheState, CacheTransition, tell_rows
 from tenure.core.joined.values import CacheCommand, RequestId, Track
 from tenure.core.persistent import Map
@@ -45,7 +44,6 @@ def _without_content(blocks: BlockState) -> tuple[BlockState, tuple[block_values
     if not available:
         return blocks, ()
     blocks, answer, commands = block_machine.transition(blocks, block_values.DecodeReservationRequested(available))
-    if not isinstance(answer, block_values.Reserved):
-        raise InvariantViolation("I29", f"{available} blocks are free or inactive, and cannot be reserved")
+    assert isinstance(answer, block_values.Reserved)
     blocks, _, more = block_machine.transition(blocks, block_values.DecodeReservationReleased(answer.reservation))
     return blocks, (*commands, *more)

@@ -138,8 +138,10 @@ def on_step_consumed(edit: Edit, event: StepConsumed) -> Done | Ignored:
     fenced = tables.fenced_steps.get(event.step)
     if fenced is not None:
         step_lets_go(edit, fenced.page)
-        for read in fenced.reads:
+        for read in fenced.asked:
             edit.remove(tables.reads, read)
+        for read in fenced.others:
+            drop_read(edit, read)
         edit.remove(tables.fenced_steps, event.step)
         return LATE
     step = _consuming(edit, event.step)
@@ -166,7 +168,7 @@ def on_consume_abandoned(edit: Edit, event: ConsumeAbandoned) -> Done | Ignored:
     fenced = tables.fenced_steps.get(event.step)
     if fenced is not None:
         step_lets_go(edit, fenced.page)
-        for read in fenced.reads:
+        for read in (*fenced.asked, *fenced.others):
             drop_read(edit, read)
         edit.remove(tables.fenced_steps, event.step)
         return LATE

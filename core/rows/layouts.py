@@ -57,17 +57,17 @@ def _check_batch(tables: Tables, number: StepId, step: Step, layout: WriteLayout
     counts = dict(zip(layout.requests, layout.counts.tolist(), strict=True))
     if len(counts) == len(layout.requests) and counts == step.scheduled:
         return
-    seen: set[RequestId] = set()
-    for request, count in zip(layout.requests, layout.counts.tolist(), strict=True):
-        if request in seen:
-            raise RequestNamedTwiceError(request, "one layout")
-        seen.add(request)
+    if len(counts) < len(layout.requests):
+        again = next(each for place, each in enumerate(layout.requests) if each in layout.requests[:place])
+        raise RequestNamedTwiceError(again, "one layout")
+    for request, count in counts.items():
         if count < 0:
             raise RowCountError(request, "rows", count)
+    for request, count in counts.items():
         if count != step.scheduled.get(request, 0) or request not in tables.live:
             raise LayoutMismatchError(number, request, count, step.scheduled.get(request, 0))
     for request, scheduled in step.scheduled.items():
-        if scheduled and request not in seen:
+        if scheduled and request not in counts:
             raise LayoutMismatchError(number, request, 0, scheduled)
 
 

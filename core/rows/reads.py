@@ -119,10 +119,9 @@ def stop_awaiting(edit: Edit, write: WriteId) -> None:
     for number in sorted(tables.planned):
         read = tables.reads[number]
         if write in read.awaits:
-            awaits = tuple(each for each in read.awaits if each != write)
-            edit.put(tables.reads, number, read._replace(awaits=awaits))
-            if not awaits:
-                _schedule(edit, number)
+            # It was the only one: a save waits until the immediate write before it is WRITTEN.
+            edit.put(tables.reads, number, read._replace(awaits=()))
+            _schedule(edit, number)
 
 
 def preserve(edit: Edit, step: StepId, tenancy: Claim, names: frozenset[NameId]) -> None:
@@ -289,11 +288,10 @@ def _let_go(edit: Edit, number: ReadId, read: Read) -> None:
     if read.clones:
         let_go_clones(edit, np.array(read.clones, dtype=np.int64))
     for each in read.holds:
-        write = tables.writes.get(each)
-        if write is not None:
-            readers = tuple(other for other in write.readers if other != number)
-            edit.put(tables.writes, each, write._replace(readers=readers))
-            release_host_rows(edit, each)
+        write = tables.writes[each]
+        readers = tuple(other for other in write.readers if other != number)
+        edit.put(tables.writes, each, write._replace(readers=readers))
+        release_host_rows(edit, each)
 
 
 def release_host_rows(edit: Edit, number: WriteId) -> None:
@@ -310,8 +308,8 @@ def release_host_rows(edit: Edit, number: WriteId) -> None:
 def drop_read(edit: Edit, number: ReadId) -> None:
     """Nobody wants a read any more. R23: what runs keeps its edge and its buffer until it ends."""
     tables = edit.tables
-    read = tables.reads.get(number)
-    if read is None or read.phase is ReadPhase.LEFT:
+    read = tables.reads[number]
+    if read.phase is ReadPhase.LEFT:
         return
     edit.count("reads_dropped")
     if READ_DROPS[read.phase] is ReadPhase.LEFT:

@@ -21,10 +21,10 @@ from tenure.core.rows.events import (
     WaitTimedOut,
     WriteId,
 )
-from tenure.core.rows.reads import drop_read, release_host_rows
+from tenure.core.rows.reads import drop_read
 from tenure.core.rows.saves import give_back
 from tenure.core.rows.tables import CHUNK_CLONE, Edit, FencedStep, Step, Write
-from tenure.core.rows.view import StepPhase, WritePhase
+from tenure.core.rows.view import ReadPhase, StepPhase, WritePhase
 from tenure.core.rows.writes import open_chunks
 
 
@@ -93,7 +93,7 @@ def on_reset_requested(edit: Edit, event: ResetRequested) -> ResetAnswered:
     tables.step_floor = tables.next_step
     for number in sorted(tables.steps):
         _forget_step(edit, number, tables.steps[number])
-    kept = {read for step in tables.fenced_steps.values() for read in step.reads}
+    kept = {read for step in tables.fenced_steps.values() for read in (*step.asked, *step.others)}
     for number in sorted(tables.reads):
         if number not in kept:
             drop_read(edit, number)
@@ -116,9 +116,12 @@ def _forget_step(edit: Edit, number: int, step: Step) -> None:
         give_back(edit, step)
     elif step.phase is StepPhase.CONSUMING:
         # Somebody copies from its page and its reads without a lock: they stay until that ends.
-        asked = frozenset(step.asked)
-        reads = tuple(read for (request, _), read in step.reads.items() if request in asked)
-        edit.put(tables.fenced_steps, number, FencedStep(step.page, reads))
+        done = [
+            (request, read) for (request, _), read in step.reads.items() if tables.reads[read].phase is ReadPhase.DONE
+        ]
+        asked = tuple(read for request, read in done if request in step.asked)
+        others = tuple(read for request, read in done if request not in step.asked)
+        edit.put(tables.fenced_steps, number, FencedStep(step.page, asked, others))
     else:
         step_lets_go(edit, step.page)
     edit.remove(tables.steps, number)
@@ -135,8 +138,5 @@ def _forget_write(edit: Edit, number: WriteId, write: Write) -> None:
     if write.readers:
         # Reads that run still use its host rows.
         edit.put(tables.writes, number, write._replace(phase=WritePhase.WRITTEN, fenced=True))
-        return
-    if write.phase is WritePhase.WRITTEN:
-        release_host_rows(edit, number)
     else:
         edit.remove(tables.writes, number)

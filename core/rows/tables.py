@@ -172,10 +172,17 @@ class Step(NamedTuple):
 
 
 class FencedStep(NamedTuple):
-    """A step that a reset forgot while a materialize was at it."""
+    """A step that a reset forgot while a materialize was at it.
+
+    Attributes:
+        page: the page that it still holds; -1 for none.
+        asked: done reads of the requests that the materialize was asked for.
+        others: its other done reads.
+    """
 
     page: int
-    reads: tuple[ReadId, ...]
+    asked: tuple[ReadId, ...]
+    others: tuple[ReadId, ...]
 
 
 class Failure(NamedTuple):
