@@ -1,6 +1,6 @@
 """Read-only arrays inside values, and values that are equal by what they hold."""
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -37,12 +37,13 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
-def content(value: object) -> object:
+def content(value: Any) -> Any:
     """A value as something that compares and hashes, arrays included."""
     if isinstance(value, np.ndarray):
-        return (value.dtype.str, value.shape, value.tobytes())
+        array = cast("npt.NDArray[Any]", value)
+        return (array.dtype.str, array.shape, array.tobytes())
     if isinstance(value, tuple):
-        return tuple(content(each) for each in value)  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
+        return tuple(content(each) for each in cast("tuple[Any, ...]", value))
     return value
 
 
@@ -51,8 +52,8 @@ class ByContent:
 
     __slots__ = ()
 
-    def _content(self) -> tuple[object, ...]:
-        fields: dict[str, Any] = type(self).__dataclass_fields__  # type: ignore[attr-defined]
+    def _content(self) -> tuple[Any, ...]:
+        fields: dict[str, Any] = vars(type(self))["__dataclass_fields__"]
         return tuple(content(getattr(self, name)) for name in fields)
 
     def __eq__(self, other: object) -> bool:

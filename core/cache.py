@@ -39,7 +39,7 @@ from tenure.core.rows import events
 
 __all__ = ["CacheState", "CacheTransition", "servable_prefix_blocks", "transition"]
 
-_FOREIGN: Final = {
+_FOREIGN: Final[dict[type[object], str]] = {
     block_values.TokensComputed: "publishing a save tells it",
     block_values.StepComputed: "publishing a save tells what was computed; tell TokenGenerated for each new token",
     block_values.DestinationRequested: "blocks that a transfer brings have no rows, so their hits could not be served",
@@ -79,9 +79,7 @@ def transition(state: CacheState, event: CacheEvent) -> CacheTransition:
             return on_allocation_requested(state, event)
         case block_values.LeasePreempted() | block_values.LeaseFinished():
             return on_lease_released(state, event)
-        case _ if type(event) in _FOREIGN:
-            raise NotForJoinError(type(event).__name__, _FOREIGN[type(event)])
-        case _ if isinstance(event, BlockEvent):
-            return tell_blocks(state, event)
         case _:
-            return tell_rows(state, event)
+            if (instead := _FOREIGN.get(type(event))) is not None:
+                raise NotForJoinError(type(event).__name__, instead)
+            return tell_blocks(state, event) if isinstance(event, BlockEvent) else tell_rows(state, event)

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, Union, cast, get_a
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError, create_model
 
+from tenure.core.arrays import integers
 from tenure.core.errors.traces import TraceFormatError
 from tenure.core.rows.answers import RowAnswer
 from tenure.core.rows.commands import RowCommand
@@ -183,7 +184,9 @@ def _decode(hint: Any, data: Any) -> Any:
     if origin is tuple:
         parts = arguments[:1] * len(data) if arguments[1:] == (...,) else arguments
         return tuple(_decode(part, each) for part, each in zip(parts, data, strict=True))
-    if origin is np.ndarray or hint in (int, str, bool, NoneType):
+    if origin is np.ndarray:
+        return integers(data)
+    if hint in (int, str, bool):
         return data
     if issubclass(hint, Enum):
         return hint[data]

@@ -1,7 +1,7 @@
 """A scheduler output becomes a started step, all of it or nothing (R10, R15, R22)."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 import numpy as np
 
@@ -135,8 +135,7 @@ def _checked(tables: Tables, event: StepStarted) -> _Arrivals:
             case Extended():
                 _extend(tables, each, ended, scheduled)
             case Started(request):
-                if not isinstance(request, int | str):
-                    raise RequestIdError(request)
+                _check_id(request)
                 _put_once(scheduled, request, _count(request, "scheduled", each.scheduled))
                 if request not in tables.live or request in ended:
                     fresh.append(request)
@@ -147,6 +146,8 @@ def _checked(tables: Tables, event: StepStarted) -> _Arrivals:
                     raise UnknownRequestError(request)
                 _put_once(scheduled, request, _count(request, "scheduled", each.scheduled))
                 resumed_with_hit += _count(request, "hit", each.hit) > 0
+            case _:
+                assert_never(each)
         for block, identity in each.computes:
             named = each.requests[0] if isinstance(each, Extended) else each.request
             computes.append((_block(named, block, tables.config.num_blocks), identity))
@@ -158,15 +159,18 @@ def _extend(tables: Tables, event: Extended, ended: frozenset[RequestId], schedu
     if not (tables.live.keys() >= counts.keys() and counts.keys().isdisjoint(ended)):
         raise UnknownRequestError(next(each for each in counts if each not in tables.live or each in ended))
     if len(counts) < len(event.requests) or not counts.keys().isdisjoint(scheduled):
-        seen = set(scheduled)
-        for request in event.requests:
-            if request in seen:
-                raise RequestNamedTwiceError(request, "one start")
-            seen.add(request)
+        named = event.requests
+        again = next(each for place, each in enumerate(named) if each in scheduled or each in named[:place])
+        raise RequestNamedTwiceError(again, "one start")
     if len(event.scheduled) and int(event.scheduled.min()) < 0:
         place = int(np.argmin(event.scheduled))
         raise RowCountError(event.requests[place], "scheduled", int(event.scheduled[place]))
     scheduled.update(counts)
+
+
+def _check_id(request: object) -> None:
+    if not isinstance(request, int | str):
+        raise RequestIdError(request)
 
 
 def _put_once(scheduled: dict[RequestId, int], request: RequestId, count: int) -> None:

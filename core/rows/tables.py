@@ -390,7 +390,8 @@ class Tables:
 def _step_key(step: Step) -> tuple[Any, ...]:
     reads = tuple(sorted(step.reads.items(), key=lambda item: item[1]))
     scheduled = tuple((request, step.scheduled[request]) for request in sorted_requests(step.scheduled))
-    return content(step._replace(reads=reads, scheduled=scheduled))  # type: ignore[arg-type,return-value]
+    others = tuple(value for value in step if not isinstance(value, Mapping))
+    return reads, scheduled, content(others)
 
 
 class Edit(journaled.Edit[Tables]):

@@ -11,7 +11,15 @@ import pytest
 
 from tenure.core.blocks.hashing import IdentityKeys
 from tenure.core.blocks.sequence import BlockIdentity, new_sequence
-from tenure.core.blocks.values import AllocationRequested, LeaseOpened, Ready, TokenGenerated
+from tenure.core.blocks.values import (
+    AllocationRequested,
+    LeaseOpened,
+    PublishRemoved,
+    PublishStored,
+    Ready,
+    RecordTrace,
+    TokenGenerated,
+)
 from tenure.core.cache import CacheState, servable_prefix_blocks, transition
 from tenure.core.config import BlockConfig, CacheConfig, RowConfig, RowPolicy
 from tenure.core.errors import InvariantViolation, TenureError
@@ -43,7 +51,7 @@ from tenure.spec.rows.rules import check_view as check_row_view
 
 NAMES = (HIDDEN, "m", "c")
 POLICY = RowPolicy(immediate=frozenset({"m"}), deferred=frozenset({"c"}), infer=False)
-ROW_COMMANDS = RowCommand.__args__  # type: ignore[attr-defined]
+KV_COMMANDS = (PublishStored, PublishRemoved, RecordTrace)
 
 
 class Site:
@@ -98,7 +106,7 @@ class Site:
         check_view(self.view.blocks)
         check_row_view(self.view.rows)
         check_observation(CacheObservation(before, event, self.view, first.answer, first.commands))
-        rows = [command for command in first.commands if isinstance(command, ROW_COMMANDS)]
+        rows: list[RowCommand] = [command for command in first.commands if not isinstance(command, KV_COMMANDS)]
         self.commands.update({command.command: command for command in rows})
         self.device.issue(rows, live)
         return first.answer

@@ -4,12 +4,19 @@ from dataclasses import replace
 
 import pytest
 
+from tenure.core.blocks.sequence import new_sequence
 from tenure.core.blocks.values import (
     AllocationRequested,
+    DecodeReservationRequested,
+    DependencyAttached,
     DestinationRequested,
     LeaseFinished,
+    LeaseOpened,
     LeasePreempted,
+    Sources,
+    StoreSourcesSnapshotted,
     TokensComputed,
+    WritesAuthorized,
 )
 from tenure.core.cache import transition
 from tenure.core.config import BlockConfig, CacheConfig, RowConfig
@@ -24,6 +31,7 @@ from tenure.core.errors import (
     ScheduledTwiceError,
     StepNotSavedError,
     StepNotStartedError,
+    UnauthorizedWriteError,
 )
 from tenure.core.joined.values import BatchDropped, BatchSaveRequested, BatchStarted, TokensScheduled
 from tenure.core.rows.answers import ResetAnswered
@@ -414,3 +422,43 @@ def test_next_step_is_scheduled_behind_the_one_that_runs() -> None:
     step = site.step("a")
     assert {"a": 3} == dict(site.view.rows.steps[step].batch)
     assert site.materialize(step, "a")
+
+
+def test_x02_lease_that_waits_for_a_transfer_is_not_scheduled() -> None:
+    """Its blocks are still read by somebody."""
+    site = Site(num_blocks=2)
+    finished(site, "a", [1, 2, 3, 4])
+    site.open("b", [1, 2, 9])
+    site.allocate("b")
+    sources = site.tell(StoreSourcesSnapshotted("b", (0,)))
+    assert isinstance(sources, Sources)
+    site.tell(DependencyAttached("b", sources.snapshot, 5))
+    site.tell(LeaseFinished("b"))
+    site.open("c", [7, 7, 7])
+    site.allocate("c")
+    with pytest.raises(UnauthorizedWriteError, match=r"before dependencies \[5\]"):
+        site.schedule("c")
+
+    site.tell(WritesAuthorized("c", (5,)))
+    assert site.materialize(site.step("c"), "c")
+
+
+def test_x05_request_without_caching_shares_nothing() -> None:
+    """Its blocks have no content that anybody may know."""
+    site = Site()
+    sequence = new_sequence("a", [1, 2, 3], 4, 2, caching=False)
+    site.tell(LeaseOpened(sequence))
+    site.tokens["a"], site.groups["a"] = [1, 2, 3], None
+    site.allocate("a")
+    site.materialize(site.step("a"), "a")
+
+    assert not site.view.rows.identities
+    assert not site.view.blocks.index
+
+
+def test_r24_reset_with_all_capacity_promised_away() -> None:
+    """Nothing is left to evict."""
+    site = Site(num_blocks=2)
+    site.tell(DecodeReservationRequested(2))
+
+    assert site.tell(ResetRequested()) == ResetAnswered(done=True)

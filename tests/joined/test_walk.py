@@ -111,13 +111,14 @@ class Walk:
         asked = batch if self.choices.pick(range(3)) else batch[:1]
         if self.site.materialize(step, *asked, wait=False):
             self.seen["materialized"] += 1
-            self.seen["hit"] += any(self.site.expected[step][each][2] == 0 < each for each in asked)
+            self.seen["hit"] += any(self.site.expected[step][each][2] == 0 for each in asked)
 
     def release(self) -> None:
         """A request ends, or is preempted."""
         request = self.request(lambda each: not self.left(each) or not self.choices.pick(range(12)))
         if request is not None:
-            self.site.tell(self.choices.pick((LeaseFinished, LeaseFinished, LeasePreempted))(request))
+            ends: list[LeaseFinished | LeasePreempted] = [LeaseFinished(request), LeasePreempted(request)]
+            self.site.tell(self.choices.often(ends[:1], ends[1]))
 
     def fail(self) -> None:
         """Rarely, a copy or a scatter fails, and after a while everything is reset."""

@@ -83,7 +83,7 @@ class Scene:
         **config: Any,
     ) -> None:
         self.subject = RowSubject()
-        settings = {"page_rows_max": 64, "pages": 3, **config}
+        settings: dict[str, Any] = {"page_rows_max": 64, "pages": 3, **config}
         self.config = RowConfig(num_blocks=num_blocks, block_size=block_size, **settings)
         self.state = self.subject.initial(self.config)
         self.view: RowView = self.subject.view(self.state)

@@ -11,6 +11,7 @@ from tenure.core.arrays import integers
 from tenure.core.config import RowConfig, RowPolicy
 from tenure.core.errors import (
     BlockOutOfRangeError,
+    BudgetExhaustedError,
     HitIdentitiesError,
     HitWithoutTokensError,
     IdentityNotComputedError,
@@ -26,6 +27,7 @@ from tenure.core.errors import (
     RowCountError,
     RowDtypeError,
     RowFormatChangedError,
+    SaveNotReservedError,
     ShutDownError,
     SlotNamedTwiceError,
     SlotOutOfRangeError,
@@ -36,7 +38,7 @@ from tenure.core.errors import (
     WaitTimeoutError,
     WriteFailedError,
 )
-from tenure.core.rows.answers import Done, Ignored
+from tenure.core.rows.answers import ConsumePlan, Done, Ignored
 from tenure.core.rows.commands import CopyDeferred, CopyPage, GatherRows, ScatterRows
 from tenure.core.rows.events import (
     ConsumeAbandoned,
@@ -372,6 +374,7 @@ def test_r24_builder_that_a_reset_overtakes_keeps_page_and_rows_until_it_ends(en
     written(scene, "a", FIRST, h=[1] * 4)
     step = scene.step(started("b", 1, 0), Started("c", 1, 4, ((0,),)), batch={"b": (4,), "c": (8,)}, h=[2, 3])
     plan = scene.plan(step, "b")
+    assert isinstance(plan, ConsumePlan)
     scene.start(extended(b=1))
     scene.save({"b": (5,)}, h=[4])
     scene.fail(CopyPage)
@@ -384,7 +387,7 @@ def test_r24_builder_that_a_reset_overtakes_keeps_page_and_rows_until_it_ends(en
     if end == "returns":
         assert isinstance(scene.tell(RowsCopiedOut(step)), Ignored)
         assert isinstance(scene.tell(StepConsumed(step)), Ignored)
-        for hit in plan.hits:  # type: ignore[union-attr]
+        for hit in plan.hits:
             scene.device.take(hit.read)
     else:
         assert isinstance(scene.tell(ConsumeAbandoned(step)), Ignored)
@@ -448,3 +451,60 @@ def test_r16_second_use_of_a_name_in_a_later_step_is_the_same_name() -> None:
 
     assert ["m", HIDDEN, "k"] == [each.name for each in scene.view.formats]
     assert [0] * 3 == [scene.view.newest[name][SECOND[1]] for name in ("m", HIDDEN, "k")]
+
+
+def test_r12_read_that_runs_while_its_write_fails_is_dropped_and_left_to_end() -> None:
+    """Its rows are never served; a reset does not take its memory away under it."""
+    scene = Scene(8, 1)
+    scene.step(Started("a", 1), Started("b", 1), batch={"a": (0,), "b": (1,)}, h=[0] * 2, c=[1, 2])
+    scene.run(CopyPage, ScatterRows)
+    step = scene.step(started("r", 1, 0, block_size=1), batch={"r": (2,)}, h=[0], c=[5])
+    scene.run(CopyPage, ScatterRows)
+    read = scene.read_of(step, "r", "c")
+    scene.begin_gather(read)
+    for write, reason in ((2, "first"), (3, "second")):
+        scene.tell(WriteFailed(write, reason))
+    with pytest.raises(WriteFailedError, match="write 2 of step 1 failed \\(first\\)"):
+        scene.start()
+
+    assert ReadPhase.LEFT is scene.view.reads[read].phase
+    assert read not in [number for _, _, number in scene.view.steps[step].reads]
+    scene.tell(ResetRequested())
+    assert ReadPhase.LEFT is scene.view.reads[read].phase
+    scene.drain()
+    assert scene.is_quiet()
+
+
+def test_r24_reset_after_a_failure_cancels_a_reserved_save() -> None:
+    """Its page and its clones come back; publishing it later is refused."""
+    scene = Scene()
+    scene.step(Started("a", 1), Started("b", 0), batch={"a": (0,)}, h=[1], c=[1])
+    scene.drain()
+    scene.start(extended(b=1))
+    scene.request_save({"b": (4,)}, h=[2])
+    scene.tell(WriteFailed(2))
+    scene.tell(ResetRequested())
+    with pytest.raises(SaveNotReservedError, match="forgotten by a reset"):
+        scene.tell(SavePublished(2))
+    with pytest.raises(UnknownStepError):
+        scene.tell(StepDiscarded(1))
+    scene.drain()
+
+    assert (0, frozenset()) == (scene.view.charged, frozenset[tuple[str, int]]().union(*scene.view.pages))
+
+
+def test_r07_r08_wait_for_the_byte_budget_times_out_as_such() -> None:
+    """Three kinds of waits, three classes."""
+    scene = Scene()
+    with pytest.raises(BudgetExhaustedError, match="device clone 7 to be let go"):
+        scene.tell(WaitTimedOut(WaitedFor(clone=7)))
+
+
+def test_r17_values_with_arrays_compare_by_content() -> None:
+    """And are not equal to something else."""
+    one, other = StepDropped(integers([1])), StepDropped(integers([1]))
+
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != StepDropped(integers([2]))
+    assert one != (1,)

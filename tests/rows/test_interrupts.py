@@ -78,27 +78,25 @@ def as_is(_: Scene) -> None:
     """Nothing more."""
 
 
-@pytest.mark.parametrize(
-    ("prepare", "make"),
-    [
-        (as_is, lambda scene: SAVE),
-        (reserved, lambda scene: SavePublished(4)),
-        (reserved, lambda scene: SaveCancelled(4)),
-        (as_is, lambda scene: StepDropped(integers([0, 1, 16]))),
-        (published, lambda scene: CopyBegan(max(scene.view.steps[4].write or 0, 0))),
-        (published, lambda scene: WriteFailed(max(scene.view.steps[4].write or 0, 0))),
-        (published, lambda scene: StepStarted((Finished("x"), Finished("b"), Started("z", 2, 4, ((0,),))))),
-        (published, lambda scene: GatherBegan(max(scene.view.reads))),
-        (as_is, lambda scene: ConsumeRequested(2, ("b",))),
-        (planned, lambda scene: StepConsumed(2)),
-        (as_is, lambda scene: StepDiscarded(2)),
-        (failed, lambda scene: ResetRequested()),
-    ],
-    ids=lambda each: each.__name__,
-)
-def test_r15_interrupted_transition_changes_nothing(
-    prepare: Callable[[Scene], None], make: Callable[[Scene], RowEvent]
-) -> None:
+Maker = Callable[[Scene], RowEvent]
+CASES: list[tuple[Callable[[Scene], None], Maker]] = [
+    (as_is, lambda scene: SAVE),
+    (reserved, lambda scene: SavePublished(4)),
+    (reserved, lambda scene: SaveCancelled(4)),
+    (as_is, lambda scene: StepDropped(integers([0, 1, 16]))),
+    (published, lambda scene: CopyBegan(max(scene.view.steps[4].write or 0, 0))),
+    (published, lambda scene: WriteFailed(max(scene.view.steps[4].write or 0, 0))),
+    (published, lambda scene: StepStarted((Finished("x"), Finished("b"), Started("z", 2, 4, ((0,),))))),
+    (published, lambda scene: GatherBegan(max(scene.view.reads))),
+    (as_is, lambda scene: ConsumeRequested(2, ("b",))),
+    (planned, lambda scene: StepConsumed(2)),
+    (as_is, lambda scene: StepDiscarded(2)),
+    (failed, lambda scene: ResetRequested()),
+]
+
+
+@pytest.mark.parametrize(("prepare", "make"), CASES)
+def test_r15_interrupted_transition_changes_nothing(prepare: Callable[[Scene], None], make: Maker) -> None:
     """An interrupt between any two lines leaves the state equal, and the event can be told again."""
     scene = prepared()
     prepare(scene)
