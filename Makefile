@@ -37,6 +37,7 @@ deep: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/blocks.py
+	$(BIN)/python benchmarks/rows_core.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -43,7 +43,7 @@ def content(value: Any) -> Any:
         array = cast("npt.NDArray[Any]", value)
         return (array.dtype.str, array.shape, array.tobytes())
     if isinstance(value, tuple):
-        return tuple(content(each) for each in cast("tuple[Any, ...]", value))
+        return tuple(map(content, value))  # pyright: ignore[reportUnknownArgumentType]
     return value
 
 

@@ -53,6 +53,22 @@ def test_the_readmes_python_runs_as_it_stands() -> None:
         assert run.returncode == 0, run.stderr
 
 
+def test_cases_name_tests_that_exist() -> None:
+    """A case whose test was renamed would be pinned by nothing."""
+    page = (ROOT / "docs" / "row-cases.md").read_text()
+    files = [*(ROOT / "tests" / "rows").glob("*.py"), *(ROOT / "tests" / "joined").glob("*.py")]
+    tests = "".join(file.read_text() for file in files)
+    named = set(re.findall(r"`(test_\w+)`", page))
+    missing = [name for name in sorted(named) if f"def {name}(" not in tests]
+    cases = [f"A{number:02}" for number in (1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 13, 15, 16, 17, 18, 19)]
+    cases += [f"D{number:02}" for number in (1, 2, 3, 4, 5, 6, 9, 11, 13, 14)]
+    cases += [f"W{number}" for number in range(1, 16)]
+
+    assert len(named) > 60
+    assert not missing
+    assert not [case for case in cases if not re.search(rf"^\| {case}\b.*`test_", page, flags=re.MULTILINE)]
+
+
 def test_relative_links_lead_somewhere() -> None:
     """In every page."""
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
