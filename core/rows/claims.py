@@ -112,7 +112,7 @@ def _compact(edit: Edit) -> None:
     places = chunks[CHUNK_PLACE]
     lengths = chunks[CHUNK_STOP] - chunks[CHUNK_START]
     rows = spans(places, places + lengths)
-    slots = tables.chunk_slots[0:][:, rows]
+    slots = tables.chunk_slots.rows(rows)
     kept[CHUNK_PLACE, np.arange(len(kept))] = np.cumsum(lengths) - lengths
     edit.replace("chunks", kept)
     edit.replace("chunk_slots", type(kept)(slots))

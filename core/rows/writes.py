@@ -32,8 +32,7 @@ LATE: Final = Ignored("a reset forgot this write; what it held was given back as
 
 def open_chunks(tables: Tables, number: WriteId) -> Integers:
     """The rows of the chunk table that belong to a write, by column."""
-    table = tables.chunks
-    return read_only(table[0:][:, table.column(CHUNK_WRITE) == number])
+    return read_only(tables.chunks.rows(np.flatnonzero(tables.chunks.column(CHUNK_WRITE) == number)))
 
 
 def queue_writes(edit: Edit, numbers: Iterable[WriteId]) -> None:
