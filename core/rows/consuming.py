@@ -24,7 +24,7 @@ from tenure.core.rows.events import (
 )
 from tenure.core.rows.guards import check_serving
 from tenure.core.rows.names import NameId
-from tenure.core.rows.reads import drop_read
+from tenure.core.rows.reads import drop_read, forget_read
 from tenure.core.rows.tables import Edit, Read, Step, Tables
 from tenure.core.rows.view import ReadPhase, StepPhase, WritePhase
 
@@ -141,7 +141,7 @@ def on_step_consumed(edit: Edit, event: StepConsumed) -> Done | Ignored:
         for read in fenced.asked:
             edit.remove(tables.reads, read)
         for read in fenced.others:
-            drop_read(edit, read)
+            forget_read(edit, read)
         edit.remove(tables.fenced_steps, event.step)
         return LATE
     step = _consuming(edit, event.step)
@@ -169,7 +169,7 @@ def on_consume_abandoned(edit: Edit, event: ConsumeAbandoned) -> Done | Ignored:
     if fenced is not None:
         step_lets_go(edit, fenced.page)
         for read in (*fenced.asked, *fenced.others):
-            drop_read(edit, read)
+            forget_read(edit, read)
         edit.remove(tables.fenced_steps, event.step)
         return LATE
     step = _consuming(edit, event.step)

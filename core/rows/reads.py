@@ -315,6 +315,13 @@ def drop_read(edit: Edit, number: ReadId) -> None:
     if READ_DROPS[read.phase] is ReadPhase.LEFT:
         edit.put(tables.reads, number, read._replace(phase=ReadPhase.LEFT))
         return
+    forget_read(edit, number)
+
+
+def forget_read(edit: Edit, number: ReadId) -> None:
+    """A read that does not run is gone, with everything that it holds."""
+    tables = edit.tables
+    read = tables.reads[number]
     edit.remove(tables.reads, number)
     edit.remove(tables.planned, number)
     # One that failed with its write before it began has no buffer.

@@ -248,7 +248,7 @@ class Tables:
     def __init__(self, config: RowConfig) -> None:
         self.config = config
         self.num_slots = config.num_slots
-        self.scalars = (1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, False, False, None, RowPolicy())
+        self.scalars = (1, 1, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0, False, False, None, RowPolicy())
         self.counters: dict[str, int] = dict.fromkeys(RowCounters._fields, 0)
         # In order of registration.
         self.formats: dict[NameId, RowFormat] = {}

@@ -209,8 +209,9 @@ def on_write_failed(edit: Edit, event: WriteFailed) -> Done | Ignored:
     if write.phase is WritePhase.PENDING:
         edit.remove(tables.open_write, write.request)
     edit.put(tables.writes, event.write, write._replace(phase=WritePhase.FAILED, page=-1, clones=()))
-    reads.fail_with_write(edit, event.write)
+    # Its host rows go with the last read that holds them, or now.
     reads.release_host_rows(edit, event.write)
+    reads.fail_with_write(edit, event.write)
     if tables.failure is None:
         tables.failure = Failure(event.write, write.step, event.reason)
     return Done()

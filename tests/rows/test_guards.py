@@ -31,6 +31,7 @@ from tenure.core.errors import (
     ShutDownError,
     SlotNamedTwiceError,
     SlotOutOfRangeError,
+    StepAlreadyConsumedError,
     TenureError,
     UnknownRequestError,
     UnknownStepError,
@@ -39,7 +40,7 @@ from tenure.core.errors import (
     WriteFailedError,
 )
 from tenure.core.rows.answers import ConsumePlan, Done, Ignored
-from tenure.core.rows.commands import CopyDeferred, CopyPage, GatherRows, ScatterRows
+from tenure.core.rows.commands import CopyDeferred, CopyPage, GatherRows, ReleaseBuffers, ScatterRows
 from tenure.core.rows.events import (
     ConsumeAbandoned,
     ConsumeRequested,
@@ -508,3 +509,31 @@ def test_r17_values_with_arrays_compare_by_content() -> None:
     assert hash(one) == hash(other)
     assert one != StepDropped(integers([2]))
     assert one != (1,)
+
+
+def test_r01_steps_are_numbered_from_one() -> None:
+    """Step 0 was never saved; step 1 was, and is consumed."""
+    scene = Scene()
+    step = scene.step(Started("a", 1), batch={"a": (0,)}, h=[1])
+    scene.materialize(step, "a")
+
+    for number in (0, -1, 2):
+        with pytest.raises(UnknownStepError):
+            scene.tell(StepDiscarded(number))
+    with pytest.raises(StepAlreadyConsumedError):
+        scene.tell(StepDiscarded(1))
+
+
+def test_r12_host_rows_of_a_failed_write_are_given_back_once() -> None:
+    """A read that waited for them failed with it, and let go of them too."""
+    scene = Scene(8, 1)
+    scene.step(Started("a", 1), batch={"a": (0,)}, h=[0], c=[1])
+    scene.run(CopyPage, ScatterRows)
+    scene.start(Finished("a"), started("b", 1, 0, block_size=1))
+    scene.run(CopyDeferred)
+    assert 1 == len([read for read in scene.view.reads.values() if read.writes])
+    scene.fail(ScatterRows)
+
+    released = [each.writes for each in scene.commands.values() if isinstance(each, ReleaseBuffers) and each.writes]
+    assert [(2,)] == released
+    scene.run()
