@@ -47,7 +47,9 @@ ROUNDS = 5
 class Engine:
     """Requests that decode, one token a step, each in blocks of its own."""
 
-    def __init__(self, *, requests: int, names: int, num_slots: int = NUM_SLOTS, idle: int = 0, deferred: bool = False):
+    def __init__(
+        self, *, requests: int, names: int, num_slots: int = NUM_SLOTS, idle: int = 0, deferred: bool = False
+    ) -> None:
         config = RowConfig(
             num_blocks=num_slots // BLOCK_SIZE,
             block_size=BLOCK_SIZE,
@@ -182,7 +184,8 @@ def measure(repeats: int) -> dict[str, Any]:
 
 def show(figures: dict[str, Any]) -> None:
     """Print the figures as a table."""
-    table = Table(title="The row machine alone, microseconds per step (best median of the rounds)", title_justify="left")
+    title = "The row machine alone, microseconds per step (best median of the rounds)"
+    table = Table(title=title, title_justify="left")
     table.add_column("step")
     table.add_column("us", justify="right")
     table.add_column("plain numpy = 1", justify="right")
