@@ -7,8 +7,12 @@ import re
 from pathlib import Path
 
 from tenure.core.blocks.lifecycles import block_diagram, lease_diagram
+from tenure.core.rows.lifecycles import read_diagram, row_diagram, step_diagram, write_diagram
 from tenure.spec.blocks.goals import GOALS, RUN_GOALS
 from tenure.spec.blocks.rules import RULES
+from tenure.spec.joined.rules import RULES as JOIN_RULES
+from tenure.spec.joined.rules import STATE_CHECKS as JOIN_STATE_CHECKS
+from tenure.spec.joined.rules import TRANSITION_CHECKS as JOIN_TRANSITION_CHECKS
 from tenure.spec.rows.goals import GOALS as ROW_GOALS
 from tenure.spec.rows.goals import RUN_GOALS as ROW_RUN_GOALS
 from tenure.spec.rows.rules import OTHER_CHECKS, PLACES, STATE_CHECKS, TRANSITION_CHECKS
@@ -46,11 +50,11 @@ def invariants_page() -> str:
 def row_invariants_page() -> str:
     """The page of all rules and goals of the row machine, and of where each rule is checked."""
     lines = [
-        "# Rules of the row machine",
+        "# Rules of the row machine and of the join",
         "",
-        "Generated from `spec/rows` by `docs/generate.py`; do not edit. Ids are never used again for another rule. A",
-        "*predicate* holds in every state; a *transition rule* holds of what one event did, or of the run so far. Both",
-        "are checked after every event of the stateful tests and of the tests' own histories; what takes rows,",
+        "Generated from `spec/rows` and `spec/joined` by `docs/generate.py`; do not edit. Ids are never used again for",
+        "another rule. A *predicate* holds in every state; a *transition rule* holds of what one event did, or of the",
+        "run so far. Both are checked after every event of the stateful tests and of the tests' histories; what takes rows,",
         "threads, devices or time is checked where the table says.",
         "",
         "## Where each rule is checked",
@@ -67,8 +71,13 @@ def row_invariants_page() -> str:
         cells = [", ".join(f"`{name}`" for name in names) for names in (states, events)]
         cells += ["yes" if kind in rule.kinds else "" for kind in ("interpreter", "executor", "facade")]
         lines.append(f"| {rule.id} | {' | '.join(cells)} |")
+    for rule in JOIN_RULES:
+        states = [check.__name__ for name, check in JOIN_STATE_CHECKS if name == rule.id]
+        events = [check.__name__ for name, check in JOIN_TRANSITION_CHECKS if name == rule.id]
+        cells = [", ".join(f"`{name}`" for name in names) for names in (states, events)]
+        lines.append(f"| {rule.id} | {' | '.join(cells)} | yes | | |")
     lines.append("")
-    for rule in ROW_RULES:
+    for rule in (*ROW_RULES, *JOIN_RULES):
         lines += rule_section(rule)
     goals = [(goal.name, goal.sentence) for goal in ROW_GOALS]
     lines += goals_section(goals + [(goal.name, goal.sentence) for goal in ROW_RUN_GOALS])
@@ -106,7 +115,15 @@ def goals_section(goals: list[tuple[str, str]]) -> list[str]:
 
 def with_diagrams(page: str) -> str:
     """A page with the text between each pair of diagram markers drawn anew."""
-    for name, diagram in (("block", block_diagram()), ("lease", lease_diagram())):
+    diagrams = {
+        "block": block_diagram(),
+        "lease": lease_diagram(),
+        "row": row_diagram(),
+        "write": write_diagram(),
+        "read": read_diagram(),
+        "step": step_diagram(),
+    }
+    for name, diagram in diagrams.items():
         begin, end = f"<!-- begin {name} diagram -->", f"<!-- end {name} diagram -->"
         drawn = f"{begin}\n```mermaid\n{diagram}\n```\n{end}"
         before, _, rest = page.partition(begin)

@@ -85,8 +85,8 @@ class ScheduledBeyondError(ContractError):
 
     def sentence(self) -> str:
         return (
-            f"{request_name(self.request)}: tokens [{self.first}, {self.first + self.tokens}) are scheduled, capacity "
-            f"is held for {self.allocated} and {self.length} are known; schedule at least one token within both"
+            f"{request_name(self.request)}: {self.tokens} tokens from {self.first} on are scheduled, capacity is held "
+            f"for {self.allocated} and {self.length} are known; schedule at least one token within both"
         )
 
 

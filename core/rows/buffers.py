@@ -10,16 +10,9 @@ import numpy as np
 
 from tenure.core.arrays import Integers
 from tenure.core.rows.commands import Clone
+from tenure.core.rows.edit import Edit
 from tenure.core.rows.events import CloneId
-from tenure.core.rows.tables import (
-    CLONE_BYTES,
-    CLONE_FREEZE,
-    CLONE_HOLDERS,
-    CLONE_ID,
-    NOBODY,
-    Edit,
-    Tables,
-)
+from tenure.core.rows.tables import CLONE_BYTES, CLONE_FREEZE, CLONE_HOLDERS, CLONE_ID, NOBODY, Tables
 
 
 def charge(edit: Edit, immediate: Clone | None, deferred: Clone | None, freeze: int) -> None:
@@ -66,6 +59,7 @@ def let_go_clones(edit: Edit, clones: Integers) -> None:
     free = places[table.column(CLONE_HOLDERS)[places] == 0]
     if not len(free):
         return
+    # R18: what the last holder lets go of is gone from every table.
     tables.charged -= int(table.column(CLONE_BYTES)[free].sum())
     tables.dead_clones += len(free)
     edit.release_clones(table.column(CLONE_ID)[free].tolist(), _freezes(tables, free))

@@ -9,8 +9,10 @@ import numpy as np
 from tenure.core.columns import spans
 from tenure.core.rows import reads
 from tenure.core.rows.buffers import hold_clones
+from tenure.core.rows.edit import Edit
 from tenure.core.rows.events import StepId, WriteId
 from tenure.core.rows.names import RowFormat, Schedule
+from tenure.core.rows.records import Reservation, Write
 from tenure.core.rows.tables import (
     CHUNK_CLAIM,
     CHUNK_CLONE,
@@ -19,10 +21,7 @@ from tenure.core.rows.tables import (
     CHUNK_START,
     CHUNK_STOP,
     CHUNK_WRITE,
-    Edit,
-    Reservation,
     Tables,
-    Write,
 )
 from tenure.core.rows.view import WritePhase
 

@@ -12,6 +12,7 @@ from tenure.core.errors import (
 )
 from tenure.core.rows.answers import ConsumePlan, Done, HitRows, Ignored, Waiting
 from tenure.core.rows.buffers import step_lets_go
+from tenure.core.rows.edit import Edit
 from tenure.core.rows.events import (
     ConsumeAbandoned,
     ConsumeRequested,
@@ -25,7 +26,8 @@ from tenure.core.rows.events import (
 from tenure.core.rows.guards import check_serving
 from tenure.core.rows.names import NameId
 from tenure.core.rows.reads import drop_read, forget_read
-from tenure.core.rows.tables import Edit, Read, Step, Tables
+from tenure.core.rows.records import Read, Step
+from tenure.core.rows.tables import Tables
 from tenure.core.rows.view import ReadPhase, StepPhase, WritePhase
 
 LATE = Ignored("a reset forgot this step; what its materialize held is given back")

@@ -16,7 +16,8 @@ from tenure.core.errors import (
     StepTooLargeError,
 )
 from tenure.core.rows.events import BlockId, ContentIdentity, RequestId, StepId, WriteLayout
-from tenure.core.rows.tables import Step, Tables
+from tenure.core.rows.records import Step
+from tenure.core.rows.tables import Tables
 
 
 def check_layout(tables: Tables, number: StepId, step: Step, layout: WriteLayout) -> None:

@@ -16,7 +16,8 @@ from tenure.core.rows.events import (
     WriteFailed,
     WriteId,
 )
-from tenure.core.rows.tables import Read, Tables, Write
+from tenure.core.rows.records import Read, Write
+from tenure.core.rows.tables import Tables
 from tenure.core.rows.view import Occupancy, ReadPhase, StepPhase, WritePhase
 
 _PENDING, _QUEUED, _COPYING = WritePhase.PENDING, WritePhase.QUEUED, WritePhase.COPYING

@@ -1,5 +1,8 @@
 """The row machine: one transition for every event.
 
+R17: nothing here depends on the order of a set, on a clock or on chance, so the same events give the same commands,
+bit for bit. R19: nothing here waits, locks, copies a row or allocates one.
+
 `transition` is the whole machine. It is pure: it takes a state and an event, and gives the next state, the answer,
 and the commands that somebody else must carry out, in order. A raise changes nothing. A call that must wait is
 answered with what it waits for, and told again as it was.
@@ -16,6 +19,7 @@ from tenure.core.rows.consuming import (
     on_step_consumed,
     on_step_discarded,
 )
+from tenure.core.rows.edit import Edit
 from tenure.core.rows.events import (
     ConsumeAbandoned,
     ConsumeRequested,
@@ -50,7 +54,6 @@ from tenure.core.rows.resets import (
 from tenure.core.rows.saves import on_save_cancelled, on_save_published, on_save_requested, on_step_dropped
 from tenure.core.rows.starts import on_step_started
 from tenure.core.rows.state import RowState
-from tenure.core.rows.tables import Edit
 from tenure.core.rows.writes import on_copy_began, on_copy_completed, on_scatter_completed, on_write_failed
 
 

@@ -22,20 +22,12 @@ from tenure.core.rows.commands import (
     ScheduleGather,
     SourceKind,
 )
+from tenure.core.rows.edit import Edit
 from tenure.core.rows.events import Claim, GatherBegan, GatherCompleted, GatherFailed, ReadId, StepId, WriteId
 from tenure.core.rows.lifecycles import READ_DROPS, moved_read
 from tenure.core.rows.names import NameId, RowFormat, Schedule
-from tenure.core.rows.tables import (
-    CHUNK_CLAIM,
-    CHUNK_CLONE,
-    CHUNK_START,
-    CHUNK_STOP,
-    CHUNK_WRITE,
-    Edit,
-    Hit,
-    Read,
-    Tables,
-)
+from tenure.core.rows.records import Hit, Read
+from tenure.core.rows.tables import CHUNK_CLAIM, CHUNK_CLONE, CHUNK_START, CHUNK_STOP, CHUNK_WRITE, Tables
 from tenure.core.rows.view import ReadPhase, WritePhase
 
 LATE: Final = Ignored("this read was dropped, or failed, before it began")
@@ -110,6 +102,7 @@ def _open_deferred(tables: Tables, claims: Integers) -> Integers:
 
 
 def _schedule(edit: Edit, number: ReadId) -> None:
+    # R11: as soon as its sources are ready, whoever wants it or not, so that nobody waits for a consumer.
     edit.commands.append(ScheduleGather(edit.number(), Lane.GATHER, (), number, GatherBegan(number)))
 
 
@@ -125,7 +118,7 @@ def stop_awaiting(edit: Edit, write: WriteId) -> None:
 
 
 def preserve(edit: Edit, step: StepId, tenancy: Claim, names: frozenset[NameId]) -> None:
-    """R13: before a step claims its slots, set aside the pool rows that planned reads of other steps will read.
+    """R13, X03: before a step claims its slots, set aside the pool rows that planned reads of other steps will read.
 
     The slots have their new tenancy number already, and not yet their new claims. Only rows whose planned claim is
     still the newest raw one: what was claimed again before was set aside then.

@@ -13,6 +13,7 @@ from tenure.core.errors import (
 from tenure.core.errors.base import number_list
 from tenure.core.rows.answers import Done, ResetAnswered
 from tenure.core.rows.buffers import let_go_clones, step_lets_go
+from tenure.core.rows.edit import Edit
 from tenure.core.rows.events import (
     PolicyRegistered,
     ResetRequested,
@@ -22,8 +23,9 @@ from tenure.core.rows.events import (
     WriteId,
 )
 from tenure.core.rows.reads import drop_read
+from tenure.core.rows.records import FencedStep, Step, Write
 from tenure.core.rows.saves import give_back
-from tenure.core.rows.tables import CHUNK_CLONE, Edit, FencedStep, Step, Write
+from tenure.core.rows.tables import CHUNK_CLONE
 from tenure.core.rows.view import ReadPhase, StepPhase, WritePhase
 from tenure.core.rows.writes import open_chunks
 

@@ -8,6 +8,7 @@ from tenure.core.rows.answers import Done, SaveReserved, StepSaved, Waiting
 from tenure.core.rows.buffers import charge, free_page, let_go_step_clones, oldest_clone, step_lets_go
 from tenure.core.rows.claims import claim_rows
 from tenure.core.rows.commands import Clone, CopyPage, FreezeRows, Lane
+from tenure.core.rows.edit import Edit
 from tenure.core.rows.events import (
     BlockId,
     ContentIdentity,
@@ -20,14 +21,16 @@ from tenure.core.rows.events import (
     StepId,
     WaitedFor,
     WriteFailed,
+    WriteLayout,
 )
 from tenure.core.rows.guards import check_serving
 from tenure.core.rows.layouts import check_identities, check_layout, starts_of
 from tenure.core.rows.names import RowFormat, Schedule
-from tenure.core.rows.outputs import sort_outputs
+from tenure.core.rows.outputs import SortedOutputs, sort_outputs
 from tenure.core.rows.reads import drop_read
+from tenure.core.rows.records import Reservation, Step
 from tenure.core.rows.settling import settle_reads
-from tenure.core.rows.tables import CHUNK_CLONE, CHUNK_WRITE, Edit, Reservation, Step, Tables
+from tenure.core.rows.tables import CHUNK_CLONE, CHUNK_WRITE, Tables
 from tenure.core.rows.view import StepPhase, WritePhase
 from tenure.core.rows.writes import queue_writes
 
@@ -55,8 +58,6 @@ def on_save_requested(edit: Edit, event: SaveRequested) -> Waiting | SaveReserve
     waiting = _unwritten(tables)
     if waiting is not None:
         return waiting
-    immediate = tuple(each for each in outputs.formats if each.schedule is Schedule.JOIN_NEXT_STEP)
-    deferred = tuple(each for each in outputs.formats if each.schedule is Schedule.JOIN_ON_FINISH)
     needed = tokens * sum(each.row_bytes for each in outputs.formats)
     if needed and tables.charged and tables.charged + needed > tables.config.budget_bytes:
         return _flush(edit)
@@ -64,6 +65,14 @@ def on_save_requested(edit: Edit, event: SaveRequested) -> Waiting | SaveReserve
     if page is None:
         return Waiting(WaitedFor(page=True))
 
+    return _reserve(edit, number, page, layout, outputs)
+
+
+def _reserve(edit: Edit, number: StepId, page: int, layout: WriteLayout, outputs: SortedOutputs) -> SaveReserved:
+    """R08: charge the clones before they are made, and take the page; whoever freezes publishes or cancels."""
+    tables, tokens = edit.tables, len(layout.slots)
+    immediate = tuple(each for each in outputs.formats if each.schedule is Schedule.JOIN_NEXT_STEP)
+    deferred = tuple(each for each in outputs.formats if each.schedule is Schedule.JOIN_ON_FINISH)
     freeze = edit.number()
     immediate_clone = _clone(edit, immediate, tokens) if immediate else None
     deferred_clone = _clone(edit, deferred, tokens) if deferred else None
@@ -83,6 +92,7 @@ def on_save_requested(edit: Edit, event: SaveRequested) -> Waiting | SaveReserve
         clones,
         freeze,
     )
+    step = tables.steps[number]
     edit.put(tables.steps, number, step._replace(phase=StepPhase.RESERVED, saved=reservation, page=page))
     edit.commands.append(
         FreezeRows(

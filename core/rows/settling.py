@@ -5,10 +5,11 @@ A hit of step N reads the slots as they stand after step N's save; what was plan
 
 import numpy as np
 
+from tenure.core.rows.edit import Edit
 from tenure.core.rows.events import ReadId, RequestId, StepId
 from tenure.core.rows.names import HIDDEN, NameId, RowFormat
 from tenure.core.rows.reads import drop_read, hit_claims, plan_read
-from tenure.core.rows.tables import Edit, Hit, Step
+from tenure.core.rows.records import Hit, Step
 from tenure.core.rows.view import ReadPhase, UnreadableHit
 
 

@@ -23,6 +23,7 @@ from tenure.core.errors import (
     UnknownRequestError,
 )
 from tenure.core.rows.answers import StepBegan
+from tenure.core.rows.edit import Edit
 from tenure.core.rows.events import (
     Aborted,
     BlockId,
@@ -38,7 +39,8 @@ from tenure.core.rows.events import (
 from tenure.core.rows.guards import check_serving
 from tenure.core.rows.names import HIDDEN, NameId
 from tenure.core.rows.reads import hit_claims, plan_read
-from tenure.core.rows.tables import Edit, Hit, Step, Tables
+from tenure.core.rows.records import Hit, Step
+from tenure.core.rows.tables import Tables
 from tenure.core.rows.view import StepPhase
 from tenure.core.rows.writes import end_request
 

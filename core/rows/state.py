@@ -6,7 +6,8 @@ from typing import Self, TypeVar
 from tenure.core.config import RowConfig
 from tenure.core.journaled import JournaledState
 from tenure.core.rows.commands import RowCommand
-from tenure.core.rows.tables import Edit, Tables
+from tenure.core.rows.edit import Edit
+from tenure.core.rows.tables import Tables
 from tenure.core.rows.view import RowView
 from tenure.core.rows.viewing import view_of
 

@@ -1,22 +1,19 @@
-"""The plain tables behind a row-machine state, and the edit that a transition makes to them.
+"""The plain tables behind a row-machine state.
 
 Nothing here decides anything. Per (name, slot) only the newest claim is kept, and per slot its tenancy number: whether
 a row is absent, in transit or committed follows from them and from the few writes that are open (R03).
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple, Self, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from tenure.core import journaled
-from tenure.core.arrays import Integers, content, read_only
+from tenure.core.arrays import Integers, content
 from tenure.core.columns import Columns, spans
 from tenure.core.config import RowConfig, RowPolicy
-from tenure.core.persistent import ATTRIBUTE, CELL, ITEM, MISSING, TAIL
 from tenure.core.requests import sorted_requests
-from tenure.core.rows.commands import Clone, Lane, ReleaseBuffers, RowCommand
 from tenure.core.rows.events import (
     BlockId,
     CloneId,
@@ -26,8 +23,9 @@ from tenure.core.rows.events import (
     StepId,
     WriteId,
 )
-from tenure.core.rows.names import HeldClass, NameId, RowFormat, Schedule
-from tenure.core.rows.view import ReadPhase, RowCounters, StepPhase, UnreadableHit, WritePhase
+from tenure.core.rows.names import HeldClass, NameId, RowFormat
+from tenure.core.rows.records import Failure, FencedStep, Read, Step, Write
+from tenure.core.rows.view import RowCounters, StepPhase
 
 NOBODY: Final = (0, 0)
 """The holders of a free page: no step, no write."""
@@ -57,140 +55,6 @@ _SCALARS: Final = (
     "failure",
     "policy",
 )
-
-
-class Write(NamedTuple):
-    """One write.
-
-    Attributes:
-        claim: the claim of an immediate write; 0 if it has no names, or is deferred.
-        slots: the slots of its rows; of a deferred write once it is closed.
-        clones: what an immediate write holds until HOST_READY; `freeze` is the command that makes them.
-        names: the names of an immediate write that reach the pool.
-        chunks: of a deferred write that is closed: its rows of the chunk table, by column (PLACE is stale).
-        readers: the reads that hold its host rows (or, before HOST_READY, will).
-        ended: its request finished or was aborted.
-        fenced: a reset forgot it.
-    """
-
-    schedule: Schedule
-    phase: WritePhase
-    step: StepId
-    request: RequestId | None
-    claim: int = 0
-    page: int = -1
-    slots: Integers | None = None
-    clones: tuple[int, ...] = ()
-    freeze: int = 0
-    names: tuple[NameId, ...] = ()
-    chunks: npt.NDArray[np.int64] | None = None
-    readers: tuple[ReadId, ...] = ()
-    ended: bool = False
-    fenced: bool = False
-
-
-class Read(NamedTuple):
-    """One read; arrays have one element a row of the hit span.
-
-    Attributes:
-        claims: the effective claim that each row was planned with; 0 reads zeros.
-        writes: the open deferred write that each row comes from; 0 for the pool and zeros.
-        batch_rows: the row in the clone of the step that computed the slot.
-        holds: the deferred writes whose buffers it holds.
-        awaits: immediate writes that must be WRITTEN before it starts.
-        preserved: which rows were set aside; None for none.
-        preserves: the commands that did it.
-        clones: what it holds while it is running.
-        pool: while it is running: which rows are read from the pool.
-    """
-
-    phase: ReadPhase
-    step: StepId
-    request: RequestId
-    format: RowFormat
-    slots: Integers
-    claims: Integers
-    writes: Integers
-    batch_rows: Integers
-    holds: tuple[WriteId, ...]
-    awaits: tuple[WriteId, ...]
-    preserved: npt.NDArray[np.bool_] | None = None
-    preserves: tuple[int, ...] = ()
-    clones: tuple[int, ...] = ()
-    pool: npt.NDArray[np.bool_] | None = None
-    command: int = 0
-    confirmed: bool = False
-    reason: str = ""
-
-
-class Hit(NamedTuple):
-    """A hit span of a started step."""
-
-    request: RequestId
-    slots: Integers
-    blocks: tuple[BlockId, ...]
-    expects: tuple[ContentIdentity, ...]
-
-
-class Reservation(NamedTuple):
-    """What a save set aside, and what it is about to publish."""
-
-    batch: tuple[RequestId, ...]
-    starts: Integers
-    slots: Integers
-    immediate: tuple[RowFormat, ...]
-    deferred: tuple[RowFormat, ...]
-    formats: tuple[RowFormat, ...]
-    leftovers: tuple[NameId, ...]
-    registers: tuple[RowFormat, ...]
-    classes: tuple[tuple[NameId, HeldClass], ...]
-    clones: tuple[Clone, ...]
-    freeze: int
-
-
-class Step(NamedTuple):
-    """One step that was started and not yet consumed or dropped.
-
-    Attributes:
-        scheduled: tokens per request, as the start said.
-        reads: the read of each (request, name).
-        saved: what was reserved, and published if the phase is SAVED or CONSUMING.
-        page: the page that it holds; -1 for none.
-        asked: the requests of the materialize under way.
-    """
-
-    phase: StepPhase
-    scheduled: Mapping[RequestId, int]
-    hits: tuple[Hit, ...]
-    computes: tuple[tuple[BlockId, ContentIdentity], ...]
-    reads: Mapping[tuple[RequestId, NameId], ReadId]
-    saved: Reservation | None = None
-    write: WriteId = 0
-    page: int = -1
-    unreadable: tuple[UnreadableHit, ...] = ()
-    asked: tuple[RequestId, ...] = ()
-
-
-class FencedStep(NamedTuple):
-    """A step that a reset forgot while a materialize was at it.
-
-    Attributes:
-        page: the page that it still holds; -1 for none.
-        asked: done reads of the requests that the materialize was asked for.
-        others: its other done reads.
-    """
-
-    page: int
-    asked: tuple[ReadId, ...]
-    others: tuple[ReadId, ...]
-
-
-class Failure(NamedTuple):
-    """The first write that failed."""
-
-    write: WriteId
-    step: StepId
-    reason: str
 
 
 class Tables:
@@ -392,96 +256,3 @@ def _step_key(step: Step) -> tuple[Any, ...]:
     scheduled = tuple((request, step.scheduled[request]) for request in sorted_requests(step.scheduled))
     others = tuple(value for value in step if not isinstance(value, Mapping))
     return reads, scheduled, content(others)
-
-
-class Edit(journaled.Edit[Tables]):
-    """What one transition of the row machine works on: every change is noted in the journal before it is made."""
-
-    __slots__ = ("_released",)
-
-    commands: list[RowCommand]
-
-    def __init__(self, tables: Tables) -> None:
-        super().__init__(tables)
-        self._released: _Released | None = None
-
-    def put(self, table: dict[Any, Any], key: Any, value: Any) -> None:
-        """Set one item."""
-        self.journal.append((ITEM, table, key, table.get(key, MISSING)))
-        table[key] = value
-
-    def remove(self, table: dict[Any, Any], key: Any) -> None:
-        """Remove one item, if it is there."""
-        if key in table:
-            self.journal.append((ITEM, table, key, table[key]))
-            del table[key]
-
-    def assign(self, array: Any, places: Any, values: Any) -> None:
-        """Set elements of an array, or of a column (`Columns`); no place twice."""
-        self.journal.append((CELL, array, places, array[places]))
-        array[places] = values
-
-    def hold_page(self, page: int, holders: tuple[StepId, WriteId]) -> None:
-        """Set the holders of a page."""
-        pages = self.tables.pages
-        self.journal.append((CELL, pages, page, pages[page]))
-        pages[page] = holders
-
-    def extend(self, columns: Columns, rows: npt.NDArray[np.int64]) -> None:
-        """Append rows to a table of columns. Shapes: `rows: [columns, k]`."""
-        start = len(columns)
-        self.journal.append((TAIL, columns, start, rows[:, :0]))
-        columns[start:] = rows
-
-    def replace(self, name: str, value: Any) -> None:
-        """Set a whole table."""
-        self.journal.append((ATTRIBUTE, self.tables, name, getattr(self.tables, name)))
-        setattr(self.tables, name, value)
-
-    def count(self, counter: str, more: int = 1) -> None:
-        """Add to a counter."""
-        if more:
-            counters = self.tables.counters
-            self.put(counters, counter, counters[counter] + more)
-
-    def number(self) -> int:
-        """The number of the next command."""
-        number = self.tables.next_command
-        self.tables.next_command = number + 1
-        return number
-
-    @property
-    def released(self) -> "_Released":
-        """What this transition released so far."""
-        if self._released is None:
-            self._released = _Released([], [], [], set())
-        return self._released
-
-    def release_clones(self, clones: Iterable[CloneId], after: Iterable[int] = ()) -> None:
-        """Device clones are free, when the commands `after` have ended."""
-        self.released.clones.extend(clones)
-        self.released.after.update(after)
-
-    def release_host_rows(self, write: WriteId) -> None:
-        """The host rows of a deferred write are free."""
-        self.released.writes.append(write)
-
-    def release_read(self, read: ReadId, after: Iterable[int] = ()) -> None:
-        """The buffer of a read, and what was set aside for it, are free when the commands `after` have ended."""
-        self.released.reads.append(read)
-        self.released.after.update(after)
-
-    def close(self) -> None:
-        """Emit the one release command of the transition, if anything was released; everything in ascending order."""
-        if self._released is not None:
-            clones, writes, reads, after = self._released
-            numbers = read_only(np.array(sorted(clones), dtype=np.int64))
-            ordered = tuple(sorted(after)), numbers, tuple(sorted(writes)), tuple(sorted(reads))
-            self.commands.append(ReleaseBuffers(self.number(), Lane.GATHER, *ordered))
-
-
-class _Released(NamedTuple):
-    clones: list[CloneId]
-    writes: list[WriteId]
-    reads: list[ReadId]
-    after: set[int]

@@ -4,6 +4,7 @@ import numpy as np
 
 from tenure.core.requests import sorted_requests
 from tenure.core.rows.names import NameId, Schedule
+from tenure.core.rows.records import Read, Step, Write
 from tenure.core.rows.tables import (
     CHUNK_CLAIM,
     CHUNK_CLONE,
@@ -13,10 +14,7 @@ from tenure.core.rows.tables import (
     CLONE_BYTES,
     CLONE_HOLDERS,
     CLONE_ID,
-    Read,
-    Step,
     Tables,
-    Write,
 )
 from tenure.core.rows.view import (
     CloneView,

@@ -10,21 +10,12 @@ from tenure.core.rows import reads
 from tenure.core.rows.answers import Done, Ignored
 from tenure.core.rows.buffers import freezes, let_go_clones, let_go_step_clones, write_lets_go
 from tenure.core.rows.commands import CopyDeferred, Lane, ScatterPart, ScatterRows
+from tenure.core.rows.edit import Edit
 from tenure.core.rows.events import CopyBegan, CopyCompleted, ReadId, RequestId, ScatterCompleted, WriteFailed, WriteId
 from tenure.core.rows.lifecycles import moved_write
 from tenure.core.rows.names import RowFormat, Schedule
-from tenure.core.rows.tables import (
-    CHUNK_CLAIM,
-    CHUNK_CLONE,
-    CHUNK_NAMES,
-    CHUNK_START,
-    CHUNK_STOP,
-    CHUNK_WRITE,
-    Edit,
-    Failure,
-    Tables,
-    Write,
-)
+from tenure.core.rows.records import Failure, Write
+from tenure.core.rows.tables import CHUNK_CLAIM, CHUNK_CLONE, CHUNK_NAMES, CHUNK_START, CHUNK_STOP, CHUNK_WRITE, Tables
 from tenure.core.rows.view import WritePhase
 
 LATE: Final = Ignored("a reset forgot this write; what it held was given back as far as its device is done with it")

@@ -6,7 +6,7 @@ are honest. It also makes dishonest ones, on purpose and marked, for the machine
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from tenure.core.arrays import integers
 from tenure.core.config import RowConfig
@@ -29,7 +29,10 @@ CHAIN_TOKENS: Final = 16
 CHAINS: Final = ("0" * CHAIN_TOKENS, "00" + "1" * (CHAIN_TOKENS - 2), "0000" + "2" * (CHAIN_TOKENS - 4))
 """Token chains, one character a token; they share a prefix."""
 
-Chain = str
+IDENTITIES: Final = ("never", "at starts", "at publications", "sometimes")
+"""When the machine may be told what blocks hold."""
+
+Chain: TypeAlias = str
 
 
 class Running(NamedTuple):
@@ -82,12 +85,17 @@ class Plan:
         rows: what the step computes, in batch order.
         hits: hit spans of arrivals.
         running: the live requests when the start was taken.
+        rows_max: how many rows it may have.
+        computes: what the publication of its save says of blocks, if the start did not.
+        taken: blocks that it computes or hits.
     """
 
     changes: list[LifeCycle]
     rows: list[PlannedRow]
     hits: dict[RequestId, PlannedHit]
     running: dict[RequestId, Running]
+    rows_max: int = 0
+    computes: tuple[tuple[BlockId, ContentIdentity], ...] = ()
     taken: set[BlockId] = field(default_factory=set[BlockId])
 
     @property
@@ -113,7 +121,7 @@ class Engine:
     """
 
     def __init__(self, config: RowConfig, identities: str = "never") -> None:
-        """Nothing runs. `identities`: whether starts say what blocks hold: `never`, `always` or `sometimes`."""
+        """Nothing runs. `identities`, one of `IDENTITIES`, is when the machine is told what blocks hold."""
         self._config = config
         self._identities = identities
         self.running: dict[RequestId, Running] = {}
@@ -144,15 +152,16 @@ class Engine:
 
     def plan(self, choices: Choices) -> Plan:
         """Something that a scheduler may do next."""
-        plan = Plan([], [], {}, self.running.copy())
-        named = {"never": False, "always": True}.get(self._identities)
-        named = choices.pick([True, False]) if named is None else named
+        rows_max = choices.often([self._config.page_rows_max], self._config.num_slots)
+        plan = Plan([], [], {}, self.running.copy(), rows_max)
+        usual = self._identities
+        when = choices.pick(IDENTITIES[:3]) if usual == "sometimes" else usual
         for request in sorted(plan.running, key=str):
             self._go_on(plan, request, choices)
         for _ in range(choices.pick([1, 1, 2, 0])):
-            self._arrive(plan, choices, named=named)
-        if named:
-            self._name_blocks(plan)
+            self._arrive(plan, choices, named=when != "never")
+        if when != "never":
+            self._name_blocks(plan, at_start=when == "at starts")
         self._merge_extensions(plan, choices)
         turn = choices.pick(range(len(plan.changes) or 1))
         plan.changes = plan.changes[turn:] + plan.changes[:turn]
@@ -168,7 +177,7 @@ class Engine:
 
     def _go_on(self, plan: Plan, request: RequestId, choices: Choices) -> None:
         run = plan.running[request]
-        kind = choices.pick(["go on", "go on", "go on", "pause", "finish", "preempt", "go on", "abort"])
+        kind = choices.pick(["go on", "go on", "finish", "go on", "preempt", "finish", "pause", "abort"])
         if kind in ("finish", "abort") or run.computed >= CHAIN_TOKENS - 2:
             del plan.running[request]
             plan.changes.append(Aborted(request) if kind == "abort" else Finished(request))
@@ -188,7 +197,7 @@ class Engine:
             return
         request = choices.pick(absent)
         chain = choices.pick(CHAINS)
-        is_honest = choices.often([True], False)
+        is_honest = choices.pick([True, True, True, True, False])
         hit = self._honest_hit(plan, chain, choices) if is_honest else self._any_hit(choices)
         count = self._compute(plan, request, chain, hit, choices)
         if not count:
@@ -238,7 +247,7 @@ class Engine:
         run = plan.running[request] if hit is None else Running(chain, hit, len(hit) * size)
         wanted = choices.pick([size, 1, 2 * size, size + 1])
         count = 0
-        while count < wanted and run.computed < CHAIN_TOKENS:
+        while count < wanted and run.computed < CHAIN_TOKENS and len(plan.rows) < plan.rows_max:
             if run.computed == len(run.table) * size:
                 block = self._some_block(plan, request, choices)
                 if block is None:
@@ -255,16 +264,16 @@ class Engine:
         return count
 
     def _some_block(self, plan: Plan, request: RequestId, choices: Choices) -> BlockId | None:
-        """A block that nobody holds; else one of a request that is preempted for it; else none."""
+        """A block that nobody holds, mostly; else one of a request that is preempted for it; else none."""
         held = {block for run in plan.running.values() for block in run.table}
         free = [block for block in range(self._config.num_blocks) if block not in held | plan.taken]
-        if free:
-            return choices.pick(free)
         victims = [
             other
             for other, run in plan.running.items()
             if other != request and run.table and not plan.taken & {*run.table}
         ]
+        if free and not (victims and choices.pick(range(4)) == 3):
+            return choices.pick(free)
         if not victims:
             return None
         victim = choices.pick(sorted(victims, key=str))
@@ -272,24 +281,25 @@ class Engine:
         plan.running[victim] = Running(plan.running[victim].chain, (), 0)
         return block
 
-    def _name_blocks(self, plan: Plan) -> None:
-        """Say what each block holds that this step completes."""
+    def _name_blocks(self, plan: Plan, *, at_start: bool) -> None:
+        """Say what each block holds that this step completes, in the changes or in the plan itself."""
         size, after = self._config.block_size, self._after(plan)
-        chains = {request: run.chain for request, run in plan.running.items()}
-        for place, change in enumerate(plan.changes):
-            if not isinstance(change, Started | Resumed | Extended):
+        completed: dict[RequestId, list[tuple[BlockId, ContentIdentity]]] = {}
+        for row in plan.rows:
+            block, offset = divmod(row.slot, size)
+            if offset != size - 1 or len(row.chain) % size:
                 continue
-            requests = change.requests if isinstance(change, Extended) else (change.request,)
-            computes: list[tuple[BlockId, ContentIdentity]] = []
-            for row in plan.rows:
-                begin = row.slot - row.slot % size
-                whole = [after.get(slot, "") for slot in range(begin, begin + size)]
-                is_last = row.slot == begin + size - 1
-                lengths = [len(chain) for chain in whole]
-                fits = all(chains[row.request].startswith(chain) for chain in whole)
-                if row.request in requests and is_last and fits and lengths == [*range(lengths[0], lengths[0] + size)]:
-                    computes.append((row.slot // size, identity_of(row.chain)))
-            plan.changes[place] = replace(change, computes=tuple(computes))
+            whole = [after.get(block * size + place) for place in range(size)]
+            if whole == [row.chain[: len(row.chain) - size + place + 1] for place in range(size)]:
+                completed.setdefault(row.request, []).append((block, identity_of(row.chain)))
+        if not at_start:
+            plan.computes = tuple(each for computes in completed.values() for each in computes)
+            return
+        for place, change in enumerate(plan.changes):
+            if isinstance(change, Started | Resumed | Extended):
+                requests = change.requests if isinstance(change, Extended) else (change.request,)
+                computes = tuple(each for request in requests for each in completed.get(request, []))
+                plan.changes[place] = replace(change, computes=computes)
 
     @staticmethod
     def _merge_extensions(plan: Plan, choices: Choices) -> None:

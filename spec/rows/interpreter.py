@@ -25,9 +25,9 @@ from tenure.core.rows.commands import (
     ScatterRows,
     ScheduleGather,
 )
-from tenure.core.rows.events import RowEvent, StepId
+from tenure.core.rows.events import RowEvent, SavePublished, StepId
 from tenure.spec.rows.jobs import POOL, Job, LiveOutputs, job_of
-from tenure.spec.rows.memory import POISON, Buffer, Memory, Place, Row, User
+from tenure.spec.rows.memory import Buffer, Memory, Place, Row, User
 
 IN_ORDER: Final = (Lane.COMPUTE, Lane.COPY, Lane.POOL)
 """Lanes that run one command after the other."""
@@ -66,7 +66,7 @@ class Interpreter:
         self._num_slots = num_slots
         self._open: dict[CommandId, Issued] = {}
         self._ended: dict[CommandId, User] = {}
-        self._failed: set[CommandId] = set()
+        self._failed_reads: set[int] = set()
         self._due: dict[CommandId, tuple[RowEvent, ...]] = {}
         self._last_in_lane: dict[Lane, CommandId] = {}
         self._readings: dict[ReadingId, Reading] = {}
@@ -80,7 +80,7 @@ class Interpreter:
         twin = Interpreter.__new__(Interpreter)
         twin.__dict__.update(self.__dict__)
         twin.memory = self.memory.clone()
-        for name in ("_open", "_ended", "_failed", "_due", "_last_in_lane", "_readings"):
+        for name in ("_open", "_ended", "_failed_reads", "_due", "_last_in_lane", "_readings"):
             setattr(twin, name, getattr(self, name).copy())
         return twin
 
@@ -105,6 +105,7 @@ class Interpreter:
             self._allocate(command, job)
             if answers := self._answers_at_once(command):
                 self._due[command.command] = answers
+        self._give_up_gathers()
 
     def _outputs_for(self, command: RowCommand, live: LiveOutputs) -> LiveOutputs:
         """A freeze keeps the leftovers of its step for the page copy."""
@@ -131,6 +132,9 @@ class Interpreter:
 
     def _allocate(self, command: RowCommand, job: Job) -> None:
         """Room for what the command fills; pool rows are there since their name was registered, pages always."""
+        if isinstance(command, FreezeRows):
+            names = [each.name for each in command.registers]
+            self.memory.allocate(Place(POOL, name, slot) for name in names for slot in range(self._num_slots))
         if not isinstance(command, ScatterRows):
             self.memory.allocate(job.targets)
 
@@ -207,15 +211,12 @@ class Interpreter:
     # --- What happens -----------------------------------------------------------------------------------------
 
     def begin(self, number: CommandId) -> None:
-        """Begin a command. Freeing is over at once; a gather that needs what failed fails.
+        """Begin a command. Freeing is over at once.
 
         Raises:
             InvariantViolation: it uses memory that it must not use.
         """
         issued = self._open[number]
-        if isinstance(issued.command, GatherRows) and any(each in self._failed for each in issued.command.after):
-            self.fail(number)
-            return
         for source, _ in issued.job.moves:
             self.memory.begin_read(source, issued.user)
         for target in issued.job.targets:
@@ -244,19 +245,33 @@ class Interpreter:
             self._due[number] = (*self._due.get(number, ()), command.done)
 
     def fail(self, number: CommandId) -> None:
-        """End a command badly: what it should have written holds nothing."""
+        """End a command badly: what it should have written holds nothing.
+
+        A read fails once: a gather behind a preserve that failed is given up without a word of its own.
+        """
         issued = self._open[number]
         command = issued.command
         if not issued.has_begun and not isinstance(command, FreezeRows):
             for target in issued.job.targets:
                 self.memory.begin_write(target, issued.user)
         self._close(number)
-        self._failed.add(number)
-        if isinstance(command, FreezeRows):
-            self._due[number] = (command.failed,)
-        elif isinstance(command, CopyPage | CopyDeferred | ScatterRows | PreserveRows | GatherRows):
-            earlier = self._due.get(number, ()) if issued.has_begun else ()
-            self._due[number] = (*earlier, command.failed)
+        earlier = self._due.pop(number, ()) if issued.has_begun else ()
+        match command:
+            case FreezeRows() | CopyPage() | CopyDeferred() | ScatterRows():
+                self._due[number] = (*earlier, command.failed)
+            case PreserveRows(read=read) | GatherRows(read=read):
+                if read not in self._failed_reads:
+                    self._due[number] = (command.failed,)
+                self._failed_reads.add(read)
+                self._give_up_gathers()
+            case _:
+                pass
+
+    def _give_up_gathers(self) -> None:
+        for number, issued in [*self._open.items()]:
+            command = issued.command
+            if isinstance(command, GatherRows) and not issued.has_begun and command.read in self._failed_reads:
+                self._close(number)
 
     def _close(self, number: CommandId) -> None:
         self._ended[number] = self._open.pop(number).user
@@ -266,14 +281,10 @@ class Interpreter:
         answer, *later = self._due.pop(number)
         if later:
             self._due[number] = tuple(later)
-        if number in self._open:
-            command = self._open[number].command
-            if isinstance(command, ScheduleGather):
-                self._close(number)
-            if isinstance(command, FreezeRows):
-                names = [each.name for each in command.registers]
-                self.memory.allocate(Place(POOL, name, slot) for name in names for slot in range(self._num_slots))
-        elif not later:
+        if number in self._open and isinstance(self._open[number].command, ScheduleGather):
+            self._close(number)
+        # A launched freeze is answered before it ends, so its answer is no news of its end.
+        if number in self._ended and not later and not isinstance(answer, SavePublished):
             self._know(self._ended[number])
         return answer
 
@@ -326,7 +337,3 @@ class Interpreter:
     def buffers(self) -> frozenset[Buffer]:
         """Buffers that somebody must still give back."""
         return frozenset(buffer for buffer in self.memory.buffers if buffer.kind not in ("page", "pool"))
-
-    def has_landed(self, name: str, slot: int) -> bool:
-        """Whether the pool holds a row there."""
-        return self.pool_row(name, slot) is not POISON

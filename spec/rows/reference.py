@@ -34,6 +34,7 @@ from tenure.core.rows.names import HIDDEN, NameId, RowFormat
 from tenure.spec.rows.reference_checks import HitSpan, Start, check_identities, check_layout, check_start
 from tenure.spec.rows.reference_names import Names, SortedOutputs, sort_outputs
 from tenure.spec.rows.reference_values import (
+    Computed,
     Emitted,
     Hole,
     Materialized,
@@ -143,21 +144,26 @@ class ReferenceCache:
             raise StepNotSavedError(self._next_step - 1)
         start = check_start(changes, self._live, self._config)
         self._has_started = True
-        self._live = start.live
+        self._live = set(start.live)
         if not sum(start.scheduled.values()):
             return StepBegan(None, ())
         self._started = start
         self._next_step += 1
         return StepBegan(self._next_step - 1, tuple((request, hit.tokens) for request, hit in start.hits.items()))
 
-    def save_outputs(self, outputs: Iterable[Emitted], layout: WriteLayout) -> StepId:
+    def save_outputs(self, outputs: Iterable[Emitted], layout: WriteLayout, computes: Computed = ()) -> StepId:
         """Keep the rows of the step that was started; read the hits of its arrivals.
+
+        `computes` adds to what the start said of the blocks that the step completes.
 
         Raises:
             TenureError: an argument is bad, or no step waits.
         """
-        self.begin_save(outputs, layout)
-        return self.end_save(self._next_step - 1)
+        self._reserved = self.check_save(outputs, layout)
+        try:
+            return self.end_save(self._next_step - 1, computes)
+        finally:
+            self._reserved = None
 
     def check_save(self, outputs: Iterable[Emitted], layout: WriteLayout) -> PendingSave:
         """Whether a save can be made.
@@ -197,26 +203,28 @@ class ReferenceCache:
             raise SaveNotReservedError(step)
         self._reserved = None
 
-    def end_save(self, step: StepId) -> StepId:
+    def end_save(self, step: StepId, computes: Computed = ()) -> StepId:
         """The second half of `save_outputs`.
 
         Raises:
-            TenureError: there was no first half, or a write failed since.
+            TenureError: there was no first half, a write failed since, or `computes` names other blocks.
         """
         self._refuse_if_down()
         if self._reserved is None or self._started is None or step != self.pending:
             raise SaveNotReservedError(step)
         start, (outputs, layout, found) = self._started, self._reserved
+        slots = layout.slots.tolist()
+        check_identities(dict(computes), self._blocks_of(slots), step)
         self._started = self._reserved = None
         self._names = found.names
         content = {each.output.name: each.content for each in outputs}
-        slots = layout.slots.tolist()
         # R21: whatever the slots held before is gone, also under names that the step does not emit.
         for row, slot in enumerate(slots):
             self._rows[slot] = {name: content[name][row] for name in found.rows}
         for block in self._blocks_of(slots):
             self._identities.pop(block, None)
         self._identities.update(start.computes)
+        self._identities.update(computes)
         self._saved[step] = self._settle(outputs, layout, found, start.hits)
         return step
 
@@ -300,10 +308,9 @@ class ReferenceCache:
         steps_left = self._started is not None or self._saved
         if (self._live or steps_left) and self._failure is None:
             return False
-        for forgotten in (self._rows, self._identities, self._live, self._saved):
-            forgotten.clear()
-        self._being_consumed.clear()
-        self._failed_reads.clear()
+        self._rows, self._identities = {}, {}
+        self._live, self._saved = set(), {}
+        self._being_consumed, self._failed_reads = set(), {}
         self._started = self._reserved = self._failure = None
         self._first_step = self._next_step
         return True

@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from tenure.core.rows.events import RequestId, Slot, WriteLayout
+from tenure.core.rows.events import BlockId, ContentIdentity, RequestId, Slot, WriteLayout
 from tenure.core.rows.names import NameId, Output
 from tenure.spec.rows.reference_names import SortedOutputs
 
 Row: TypeAlias = Any
+Computed: TypeAlias = Sequence[tuple[BlockId, ContentIdentity]]
+"""Which blocks a step completes, and what they hold then."""
 
 
 class Emitted(NamedTuple):

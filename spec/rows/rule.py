@@ -6,7 +6,19 @@ from typing import Final, TypeAlias, TypeVar
 
 from tenure.core.rows.answers import RowAnswer
 from tenure.core.rows.commands import RowCommand
-from tenure.core.rows.events import Aborted, Claim, Finished, RequestId, RowEvent, Slot, Started, StepStarted, WriteId
+from tenure.core.rows.events import (
+    Aborted,
+    Claim,
+    Finished,
+    RequestId,
+    RowEvent,
+    SavePublished,
+    Slot,
+    Started,
+    StepId,
+    StepStarted,
+    WriteId,
+)
 from tenure.core.rows.names import NameId, Schedule
 from tenure.core.rows.view import ReadPhase, ReadView, RowView, StepPhase, StepView, WritePhase, WriteView
 from tenure.spec.rule import Finding
@@ -100,6 +112,11 @@ def changed_fields(before: RowView, after: RowView) -> str:
     """The names of the fields in which two views differ."""
     names = [name for name in RowView.__dataclass_fields__ if getattr(before, name) != getattr(after, name)]
     return ", ".join(names) or "nothing"
+
+
+def published(event: RowEvent) -> StepId | None:
+    """The step whose save an event publishes."""
+    return event.step if isinstance(event, SavePublished) else None
 
 
 def is_running(read: ReadView) -> bool:

@@ -25,6 +25,7 @@ from tenure.spec.rows.rule import (
     arrivals,
     commanded,
     host_rows,
+    published,
     step_reads,
     writes_of_claims,
 )
@@ -37,7 +38,8 @@ Expected = Mapping[RequestId, tuple[ContentIdentity, ...]]
 def hit_slots(view: RowView, hit: int, table: tuple[BlockId, ...]) -> tuple[Slot, ...]:
     """The slots of tokens `[0, hit)` of a request with this block table."""
     size = view.config.block_size
-    return tuple(table[token // size] * size + token % size for token in range(hit))
+    within = range(min(hit, len(table) * size))
+    return tuple(table[token // size] * size + token % size for token in within)
 
 
 def hit_claims(
@@ -45,10 +47,12 @@ def hit_claims(
 ) -> tuple[Claim, ...]:
     """The effective claims of a hit's rows; a block that holds something else than expected has none (R14)."""
     size = view.config.block_size
-    return tuple(
-        0 if expects and view.identities.get(slot // size) != expects[place // size] else view.effective(name, slot)
-        for place, slot in enumerate(slots)
-    )
+    claims: list[Claim] = []
+    for place, slot in enumerate(slots):
+        wanted = expects[place // size : place // size + 1]
+        is_other = bool(expects) and wanted != (view.identities.get(slot // size),)
+        claims.append(0 if is_other else view.effective(name, slot))
+    return tuple(claims)
 
 
 # --- At the start -------------------------------------------------------------------------------------------------
@@ -66,7 +70,9 @@ def hits_are_marked_and_planned(seen: RowObservation) -> Finding:
     step = None if now.pending is None else now.steps.get(now.pending)
     if step is None:
         return f"{hits} are marked in no step" if hits else None
-    spans = {change.request: hit_slots(seen.before, change.hit, change.blocks[0]) for change in hits}
+    spans = {
+        change.request: hit_slots(seen.before, change.hit, change.blocks[0] if change.blocks else ()) for change in hits
+    }
     if dict(step.hits) != spans or len(step.hits) != len(spans):
         return f"{step.hits} are the hits of step {now.pending}, and {spans} were found"
     wanted: dict[tuple[RequestId, NameId], tuple[Claim, ...]] = {}
@@ -104,7 +110,7 @@ def settled(seen: RowObservation, expects: Expected | None) -> Finding:
     refused = {each.request for each in step.unreadable}
     listed = {(request, name): number for request, name, number in step.reads}
     for request, slots in step.hits:
-        for name in [] if request in refused else step.names:
+        for name in () if request in refused else step.names:
             number = listed.get((request, name))
             read = None if number is None else now.reads.get(number)
             if number is None or read is None:
@@ -152,7 +158,7 @@ def verdicts(seen: RowObservation, expects: Expected | None) -> Finding:
     then, now = seen.before, seen.after
     for number, step in now.steps.items():
         earlier = then.steps.get(number)
-        if seen.event != SavePublished(number):
+        if published(seen.event) != number:
             if earlier is not None and earlier.unreadable != step.unreadable:
                 return f"step {number} went from {earlier.unreadable} to {step.unreadable} on {seen.event}"
             continue
@@ -200,9 +206,10 @@ def readable_hits_have_their_reads(view: RowView) -> Finding:
             continue
         if len(set(refused)) != len(refused) or not set(refused) <= set(hits):
             return f"step {number} has the unreadable hits {refused} among {hits}"
-        found = sorted((repr(request), name) for request, name, _ in step.reads)
-        wanted = sorted((repr(request), name) for request in hits if request not in refused for name in step.names)
-        if found != wanted:
+        found = {(request, name) for request, name, _ in step.reads}
+        wanted = {(request, name) for request in hits if request not in refused for name in step.names}
+        # A failure stops all consumers, and a read that it overtook while running is nobody's any more.
+        if not found <= wanted or len(found) != len(step.reads) or (found != wanted and view.failure is None):
             return f"step {number} has the reads {found}, and its readable hits want {wanted}"
     return None
 
@@ -232,7 +239,7 @@ def _rows_from_their_sources(seen: RowObservation, number: ReadId, read: ReadVie
     wanted = _sources(seen.before, read)
     found: dict[int, tuple[SourceKind, int, int]] = {}
     for part in gather.parts:
-        for row, source in _part_rows(part):
+        for row, source in part_rows(part):
             if row in found:
                 return f"row {row} of read {number} has two sources"
             found[row] = source
@@ -248,7 +255,8 @@ def _rows_from_their_sources(seen: RowObservation, number: ReadId, read: ReadVie
     return None
 
 
-def _part_rows(part: GatherPart) -> Iterator[tuple[int, tuple[SourceKind, int, int]]]:
+def part_rows(part: GatherPart) -> Iterator[tuple[int, tuple[SourceKind, int, int]]]:
+    """Each row of a part, with the kind, number and row of its source."""
     arrays = (part.rows.tolist(), part.sources.tolist(), part.source_rows.tolist())
     for row, source, source_row in zip(*arrays, strict=True):
         yield row, (part.kind, source, source_row)
@@ -258,7 +266,10 @@ def _sources(view: RowView, read: ReadView) -> dict[int, tuple[SourceKind] | tup
     """Per row its source: kind, number and row; of a clone only the kind, for a view does not tell the others."""
     numbers = writes_of_claims(view)
     rows = {
-        (claim, slot): (write, place) for write in read.writes for place, claim, slot in host_rows(view.writes[write])
+        (claim, slot): (write, place)
+        for write in read.writes
+        if write in view.writes
+        for place, claim, slot in host_rows(view.writes[write])
     }
     wanted: dict[int, tuple[SourceKind] | tuple[SourceKind, int, int]] = {}
     for place, (slot, claim) in enumerate(zip(read.slots, read.claims, strict=True)):
@@ -276,7 +287,7 @@ def _sources(view: RowView, read: ReadView) -> dict[int, tuple[SourceKind] | tup
 
 
 def pool_rows_are_those_of_their_claim(seen: RowObservation) -> Finding:
-    """R02, of pool rows: when a gather begins, what it takes from the pool has landed and nothing is claimed over it."""
+    """R02, of pool rows: what a gather takes from the pool has landed, and nothing is claimed over it."""
     event, then = seen.event, seen.before
     read = seen.after.reads.get(event.read) if isinstance(event, GatherBegan) else None
     if read is None or read.phase is not ReadPhase.RUNNING:

@@ -29,6 +29,7 @@ from tenure.spec.rows.rule import (
     commanded,
     is_immediate,
     is_running,
+    published,
     writes_of_claims,
 )
 from tenure.spec.rule import Finding
@@ -72,7 +73,7 @@ def _finds_its_rows(view: RowView, number: ReadId, read: ReadView, numbers: dict
             if place in read.pool:
                 return f"{where} is of write {source}, which the read holds, and is read from the pool"
         elif source is not None and view.writes[source].phase is not WritePhase.WRITTEN:
-            if not (is_immediate(view.writes[source]) and source in read.awaits):
+            if not (is_immediate(view.writes[source]) and source in read.awaits and place in read.pool):
                 return f"{where} is of write {source}, which the read neither holds nor awaits"
         elif place not in read.pool or column[slot] != claim:
             return f"{where} was not set aside, and claim {column[slot]} is the newest now"
@@ -164,6 +165,8 @@ DROPS: Final = (
     (ReadPhase.RUNNING, ReadPhase.LEFT),
 )
 """What dropping a read does: only one that is running stays, until it ends."""
+FAILS: Final = ((ReadPhase.PLANNED, ReadPhase.FAILED), (ReadPhase.RUNNING, ReadPhase.LEFT))
+"""What becomes of a read when a write fails that it counts on."""
 
 
 def dropped_reads_stay_while_they_run(seen: RowObservation) -> Finding:
@@ -174,7 +177,7 @@ def dropped_reads_stay_while_they_run(seen: RowObservation) -> Finding:
         return f"{event} was taken, and there is no read {named}"
     for number in then.reads.keys() | now.reads.keys():
         old, new = then.reads.get(number), now.reads.get(number)
-        if old is new and number != named:
+        if old == new and number != named:
             continue
         if old is None:
             if not isinstance(event, StepStarted | SavePublished) or number < then.next_read:
@@ -199,8 +202,9 @@ def _may_move(seen: RowObservation, number: ReadId, old: ReadView, move: tuple[R
             late = isinstance(event, GatherBegan) and move[0] in (ReadPhase.LEFT, ReadPhase.FAILED)
             return move in MOVES[type(event)] or (stays and (late or move[0] is ReadPhase.FAILED))
         case WriteFailed(write):
-            fails = write in old.writes or write in old.awaits
-            return stays or (fails and move[1] is ReadPhase.FAILED and move[0] is not ReadPhase.LEFT)
+            # A gather that runs is not over because its source is lost: until it ends, its buffer is in use.
+            counted_on = write in old.writes or write in old.awaits
+            return move in FAILS if counted_on and old.phase in (ReadPhase.PLANNED, ReadPhase.RUNNING) else stays
         case SavePublished(step) | StepConsumed(step) | StepDiscarded(step) | ConsumeAbandoned(step):
             return stays or (old.step == step and move in DROPS)
         case StepDropped():
@@ -215,7 +219,7 @@ def _same_read(seen: RowObservation, number: ReadId, old: ReadView, new: ReadVie
     for what in ("step", "request", "name", "slots", "claims"):
         if getattr(old, what) != getattr(new, what):
             return f"read {number} went from {what} {getattr(old, what)} to {getattr(new, what)}"
-    if old.confirmed != new.confirmed and not (new.confirmed and seen.event == SavePublished(old.step)):
+    if old.confirmed != new.confirmed and not (new.confirmed and published(seen.event) == old.step):
         return f"read {number} is {'' if new.confirmed else 'not '}settled after {seen.event}"
     if is_running(old) and is_running(new):
         for what in ("pool", "preserved", "writes", "clones"):

@@ -13,6 +13,7 @@ from tenure.core.rows.events import (
     SavePublished,
     SaveRequested,
     ScatterCompleted,
+    Started,
     StepStarted,
     WriteFailed,
     WriteId,
@@ -39,6 +40,8 @@ MOVES: Final[dict[type[RowEvent], tuple[tuple[WritePhase, WritePhase], ...]]] = 
     WriteFailed: tuple((phase, WritePhase.FAILED) for phase in OPEN),
 }
 """What each completion does to the write it names; the only other move is PENDING -> QUEUED."""
+FOR_GOOD: Final = ("schedule", "step", "request", "page")
+"""What a write is born with; one that fails lets go of its page."""
 
 
 # --- The chain ------------------------------------------------------------------------------------------------
@@ -54,7 +57,7 @@ def writes_move_along_the_chain(seen: RowObservation) -> Finding:
         return f"{event} was taken, and there is no write {named}"
     for number in then.writes.keys() | now.writes.keys():
         old, new = then.writes.get(number), now.writes.get(number)
-        if old is new and number != named:
+        if old == new and number != named:
             continue
         if old is None:
             assert new is not None
@@ -91,7 +94,7 @@ def _moved(seen: RowObservation, number: WriteId, old: WriteView, new: WriteView
 def _same_write(seen: RowObservation, number: WriteId, old: WriteView, new: WriteView | None) -> Finding:
     if new is None:
         return None
-    for what in ("schedule", "step", "request", "page"):
+    for what in ("schedule", "step", "request") if new.phase is WritePhase.FAILED else FOR_GOOD:
         if getattr(old, what) != getattr(new, what):
             return f"write {number} went from {what} {getattr(old, what)} to {getattr(new, what)}"
     if old.ended != new.ended and not (new.ended and isinstance(seen.event, StepStarted)):
@@ -155,6 +158,22 @@ def ended_requests_close_their_write(seen: RowObservation) -> Finding:
     return _copies_are_whole(then, commands)
 
 
+def live_requests_come_and_go(seen: RowObservation) -> Finding:
+    """R10, of requests: a request is live from the start that names it to the one that ends it."""
+    event = seen.event
+    expected = {*seen.before.live}
+    if isinstance(event, ResetRequested):
+        # What a reset forgets is a rule of its own.
+        return None
+    if isinstance(event, StepStarted):
+        expected.difference_update(ended_requests(seen.before, event))
+        expected.update(change.request for change in event.changes if isinstance(change, Started))
+    found = {*seen.after.live}
+    if found != expected:
+        return f"{sorted(map(repr, found))} are live after {event}, and should be {sorted(map(repr, expected))}"
+    return None
+
+
 def _flushed_clone(seen: RowObservation) -> int | None:
     return seen.answer.waited_for.clone if isinstance(seen.answer, Waiting) else None
 
@@ -198,7 +217,7 @@ def a_save_gives_each_request_one_chunk(seen: RowObservation) -> Finding:
     fresh = {claim: slots for write in now.writes.values() for claim, slots in write.claims if claim >= then.next_claim}
     if len(fresh) != number - then.next_claim:
         return f"claims {sorted(fresh)} were given to writes, and {number - then.next_claim} chunks were saved"
-    return _slots_are_the_step_s(seen, fresh, has_immediate=bool(immediate))
+    return _slots_fit_the_step(seen, fresh, has_immediate=bool(immediate))
 
 
 def _immediate_claim(seen: RowObservation, step: StepView, names: set[NameId]) -> Finding:
@@ -232,7 +251,7 @@ def _chunk(seen: RowObservation, request: RequestId, count: int, claim: int, nam
     return None
 
 
-def _slots_are_the_step_s(seen: RowObservation, fresh: dict[int, tuple[int, ...]], *, has_immediate: bool) -> Finding:
+def _slots_fit_the_step(seen: RowObservation, fresh: dict[int, tuple[int, ...]], *, has_immediate: bool) -> Finding:
     if not fresh:
         return None
     slots = sorted(computed_slots(seen))

@@ -1,0 +1,97 @@
+"""Errors of the row machine about waits that took too long, and about what a backend did."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tenure.core.errors.base import BackendError, CapacityError, Scope, number_list, request_name
+
+
+@dataclass(eq=False)
+class WaitTimeoutError(CapacityError):
+    """A call waited as long as it may (R07); it can be tried again, and then waits again."""
+
+    scope: ClassVar[Scope] = Scope.CACHE
+    waited_for: str
+    unconsumed: Sequence[int]
+    open_writes: Sequence[int]
+
+    def sentence(self) -> str:
+        return (
+            f"waited in vain for {self.waited_for}; steps not consumed: {number_list(self.unconsumed)}, "
+            f"open writes: {number_list(self.open_writes)}; consume the steps, look after the backend, and try again"
+        )
+
+
+@dataclass(eq=False)
+class PageExhaustedError(WaitTimeoutError):
+    """No page became free in time."""
+
+
+@dataclass(eq=False)
+class BudgetExhaustedError(WaitTimeoutError):
+    """No device clone was let go in time."""
+
+
+@dataclass(eq=False)
+class WriteFailedError(BackendError):
+    """A write failed, so rows behind published hashes are lost: said by every call until a reset (R12)."""
+
+    scope: ClassVar[Scope] = Scope.CACHE
+    write: int
+    step: int
+    reason: str
+
+    def sentence(self) -> str:
+        why = f" ({self.reason})" if self.reason else ""
+        return (
+            f"write {self.write} of step {self.step} failed{why}, and its rows are lost behind published hashes; "
+            "abort what runs, reset the block pool and this cache"
+        )
+
+
+@dataclass(eq=False)
+class ReadFailedError(BackendError):
+    """A backend could not gather a hit; the step can be consumed for other requests."""
+
+    step: int
+    request: int | str
+    name: str
+    reason: str
+
+    def sentence(self) -> str:
+        why = f" ({self.reason})" if self.reason else ""
+        return (
+            f"the hit rows of {request_name(self.request)} under {self.name} in step {self.step} could not be gathered"
+            f"{why}; materialize the step without this request, and recompute it"
+        )
+
+
+@dataclass(eq=False)
+class WriteOrderError(BackendError):
+    """A completion that a write cannot have now (R09)."""
+
+    scope: ClassVar[Scope] = Scope.CACHE
+    write: int
+    found: str
+    completion: str
+
+    def sentence(self) -> str:
+        return (
+            f"write {self.write} is {self.found}, and cannot take {self.completion}; answer each command once, in order"
+        )
+
+
+@dataclass(eq=False)
+class ReadOrderError(BackendError):
+    """A completion that a read cannot have now."""
+
+    scope: ClassVar[Scope] = Scope.CACHE
+    read: int
+    found: str
+    completion: str
+
+    def sentence(self) -> str:
+        return (
+            f"read {self.read} is {self.found}, and cannot take {self.completion}; answer each command once, in order"
+        )
