@@ -35,6 +35,7 @@ def good() -> CacheView:
     site.allocate("a")
     site.materialize(site.step("a"), "a")
     site.tell(LeaseFinished("a"))
+    site.start()
     site.drain()
     site.open("b", [1, 2, 9])
     site.allocate("b")
