@@ -51,7 +51,7 @@ from tenure.spec.rows.emissions import Save
 from tenure.spec.rows.engine import Plan
 from tenure.spec.rows.jobs import LiveOutputs
 from tenure.spec.rows.rule import RowObservation
-from tenure.spec.rows.rules import check_observation, check_refusal
+from tenure.spec.rows.rules import check_observation, check_refusal, check_timeout
 from tenure.spec.rows.world import Builder, Saving, World
 
 S = TypeVar("S")
@@ -130,10 +130,13 @@ class Driver(Generic[S]):
         self.seen[type(refusal or event).__name__] += 1
         if refusal is not None:
             check_refusal(before, event, self.view)
+            if isinstance(event, WaitTimedOut):
+                check_timeout(self.view, event, refusal)
             return refusal
         assert answer is not None
         observation = RowObservation(before, event, self.view, answer, commands)
         check_observation(observation)
+        self.world.ledger.check(observation)
         if self._watch is not None:
             self._watch(observation)
         self.world.device.issue(commands, live)

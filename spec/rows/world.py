@@ -11,6 +11,7 @@ from tenure.spec.rows.engine import Engine, Plan, PlannedHit
 from tenure.spec.rows.interpreter import Interpreter, ReadingId
 from tenure.spec.rows.memory import Row
 from tenure.spec.rows.reference import Emitted, Materialized, ReferenceCache
+from tenure.spec.rows.rules_ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ class World:
     oracle: ReferenceCache
     device: Interpreter
     engine: Engine
+    ledger: Ledger
     plan: Plan | None = None
     saving: Saving | None = None
     builders: dict[StepId, Builder] = field(default_factory=dict[StepId, Builder])
@@ -84,7 +86,7 @@ class World:
     @classmethod
     def new(cls, config: RowConfig, policy: RowPolicy, identities: str) -> "World":
         """Nothing has happened."""
-        return cls(ReferenceCache(config, policy), Interpreter(config.num_slots), Engine(config, identities))
+        return cls(ReferenceCache(config, policy), Interpreter(config.num_slots), Engine(config, identities), Ledger())
 
     def clone(self) -> "World":
         """A twin that goes its own way from here."""
@@ -92,6 +94,7 @@ class World:
             self.oracle.clone(),
             self.device.clone(),
             self.engine.clone(),
+            self.ledger.clone(),
             self.plan,
             self.saving,
             self.builders.copy(),

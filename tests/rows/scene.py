@@ -39,6 +39,7 @@ from tenure.core.rows.events import (
     Started,
     StepConsumed,
     StepStarted,
+    WaitTimedOut,
     WriteLayout,
 )
 from tenure.core.rows.names import HIDDEN, Output
@@ -48,7 +49,8 @@ from tenure.spec.rows.interpreter import Interpreter
 from tenure.spec.rows.memory import Row
 from tenure.spec.rows.reference import Emitted, Materialized
 from tenure.spec.rows.rule import RowObservation
-from tenure.spec.rows.rules import check_observation, check_refusal
+from tenure.spec.rows.rules import check_observation, check_refusal, check_timeout
+from tenure.spec.rows.rules_ledger import Ledger
 from tests.stateful.row_subject import RowSubject
 
 Batch: TypeAlias = Mapping[Any, Sequence[int]]
@@ -87,6 +89,7 @@ class Scene:
         self.config = RowConfig(num_blocks=num_blocks, block_size=block_size, **settings)
         self.state = self.subject.initial(self.config)
         self.view: RowView = self.subject.view(self.state)
+        self.ledger = Ledger()
         self.device = Interpreter(self.config.num_slots)
         self.commands: dict[CommandId, RowCommand] = {}
         self.outputs: dict[int, tuple[Emitted, ...]] = {}
@@ -100,13 +103,17 @@ class Scene:
         before = self.view
         try:
             self.state, answer, commands = self.subject.transition(self.state, event)
-        except TenureError:
+        except TenureError as refusal:
             after = self.subject.view(self.state)
             check_refusal(before, event, after)
+            if isinstance(event, WaitTimedOut):
+                check_timeout(after, event, refusal)
             assert before == after
             raise
         self.view = self.subject.view(self.state)
-        check_observation(RowObservation(before, event, self.view, answer, commands))
+        seen = RowObservation(before, event, self.view, answer, commands)
+        check_observation(seen)
+        self.ledger.check(seen)
         self.commands.update({each.command: each for each in commands})
         self.device.issue(commands, live)
         return answer
