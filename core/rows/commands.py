@@ -188,7 +188,10 @@ class GatherPart(ByContent):
 
 @dataclass(frozen=True, slots=True)
 class GatherRows:
-    """Fill a read's buffer, `[num_rows, *row_shape]`. Rows that no part names are zeros (R14)."""
+    """Fill a read's buffer, `[num_rows, *row_shape]`. Rows that no part names are zeros (R14).
+
+    Rows set aside for the read are free when it has ended: nothing reads them again.
+    """
 
     command: CommandId
     lane: Lane
@@ -208,7 +211,7 @@ class ReleaseBuffers(ByContent):
     Attributes:
         clones: device clones. Shapes: `[k]`.
         writes: deferred writes whose host rows are free.
-        reads: reads whose buffer, and rows set aside, are free.
+        reads: reads that nobody will take: their buffer is free, and so are rows set aside, if there are any left.
     """
 
     command: CommandId

@@ -53,6 +53,12 @@ READ_MOVES: Final[Mapping[type[ReadCompletion], Mapping[ReadPhase, ReadPhase | N
 )
 """Per completion the moves that it makes; None: the read is gone (R23)."""
 
+READ_LATE: Final[Mapping[type[ReadCompletion], tuple[ReadPhase, ...]]] = MappingProxyType(
+    {GatherBegan: (ReadPhase.FAILED, ReadPhase.LEFT), GatherFailed: (ReadPhase.FAILED,)}
+)
+"""Per completion the phases in which it comes too late and changes nothing: a read whose preserve failed is begun, or
+fails, once more."""
+
 READ_DROPS: Final[Mapping[ReadPhase, ReadPhase | None]] = MappingProxyType(
     {
         ReadPhase.PLANNED: None,
@@ -115,7 +121,7 @@ def moved_write(tables: Tables, event: WriteCompletion) -> Write:
 
 
 def moved_read(tables: Tables, event: ReadCompletion) -> Read | None:
-    """The read that a completion is about; None if it is gone or was dropped, so that the answer is late.
+    """The read that a completion is about; None if the completion is late.
 
     Raises:
         ReadOrderError: it may not take it.
@@ -124,7 +130,7 @@ def moved_read(tables: Tables, event: ReadCompletion) -> Read | None:
     is_gone = read is None and 0 < event.read < tables.next_read
     if is_gone and not isinstance(event, GatherCompleted):
         return None
-    if read is not None and isinstance(event, GatherBegan) and read.phase in (ReadPhase.FAILED, ReadPhase.LEFT):
+    if read is not None and read.phase in READ_LATE.get(type(event), ()):
         return None
     if read is None or read.phase not in READ_MOVES[type(event)]:
         raise ReadOrderError(event.read, _found(read, event.read, tables.next_read), type(event).__name__)

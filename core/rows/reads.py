@@ -252,7 +252,7 @@ def on_gather_failed(edit: Edit, event: GatherFailed) -> Done | Ignored:
     """A read, or a preserve for it, failed: its request cannot be served by this step.
 
     Raises:
-        ReadOrderError: the read is done, failed before, or never was.
+        ReadOrderError: the read is done, or never was.
     """
     read = moved_read(edit.tables, event)
     if read is None:

@@ -5,42 +5,19 @@ first option of every choice is the most ordinary one, so that smaller numbers m
 decides whether an event is legal: about one in four is not, on purpose.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from tenure.core.blocks.hashing import IdentityKeys
 from tenure.core.blocks.sequence import BlockIdentity, RequestSequence, new_sequence
 from tenure.core.blocks.values import RequestId
 from tenure.core.blocks.view import BlockView, LeaseView
-
-T = TypeVar("T")
+from tenure.spec.choices import Choices
 
 REQUESTS: Final[tuple[RequestId, ...]] = (1, 2, 3, "four")
 STRANGER: Final[RequestId] = 99
 DEAD_ID: Final = 9999
 TOKENS_MAX: Final = 2**32
-
-
-class Choices:
-    """A row of numbers, each read once as "number modulo options"."""
-
-    def __init__(self, numbers: Iterable[int]) -> None:
-        """Read `numbers` from the first on."""
-        self._numbers = iter(numbers)
-        self.is_spent = False
-
-    def pick(self, options: Sequence[T]) -> T:
-        """The option that the next number stands for; the first one when the numbers are used up."""
-        number = next(self._numbers, None)
-        if number is None:
-            self.is_spent = True
-            return options[0]
-        return options[number % len(options)]
-
-    def often(self, usual: Sequence[T], *others: T) -> T:
-        """One of the `usual` options in nine of ten cases."""
-        repeats = -(-9 * len(others) // len(usual))
-        return self.pick([*list(usual) * repeats, *others])
 
 
 def some_request(view: BlockView, choices: Choices) -> RequestId:

@@ -29,7 +29,7 @@ from tenure.core.blocks.values import (
 )
 from tenure.core.blocks.view import BlockView, LeaseView
 from tenure.spec.blocks import chooser
-from tenure.spec.blocks.chooser import Choices
+from tenure.spec.choices import Choices
 
 Maker: TypeAlias = Callable[[BlockView, Choices], Event]
 

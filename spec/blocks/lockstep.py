@@ -9,7 +9,6 @@ from tenure.core.blocks.values import Answer, Command, Event, RequestId
 from tenure.core.blocks.view import BlockView, PrefillCost
 from tenure.core.config import BlockConfig
 from tenure.core.errors import InvariantViolation, TenureError
-from tenure.spec.blocks.chooser import Choices
 from tenure.spec.blocks.histories import next_event
 from tenure.spec.blocks.mirror import KvMirror
 from tenure.spec.blocks.oracle import BlockOracle
@@ -17,6 +16,7 @@ from tenure.spec.blocks.rule import Observation
 from tenure.spec.blocks.rules import check_observation, check_refusal
 from tenure.spec.blocks.rules_events import changed_fields
 from tenure.spec.blocks.rules_leases import broken_cost
+from tenure.spec.choices import Choices
 
 S = TypeVar("S")
 

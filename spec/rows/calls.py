@@ -13,7 +13,7 @@ from tenure.core.errors import InvariantViolation, TenureError
 from tenure.core.rows.answers import Ignored
 from tenure.core.rows.commands import GatherRows, ScheduleGather
 from tenure.core.rows.events import ContentIdentity, Extended, LifeCycle, Replaced, RequestId, Resumed, Started, StepId
-from tenure.spec.rows.chooser import Choices
+from tenure.spec.choices import Choices
 from tenure.spec.rows.comparison import AGREEMENT
 from tenure.spec.rows.driver import Driver
 from tenure.spec.rows.emissions import POLICIES, SPOILERS, some_save

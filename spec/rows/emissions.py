@@ -8,7 +8,7 @@ from tenure.core.arrays import integers
 from tenure.core.config import RowConfig, RowPolicy
 from tenure.core.rows.events import StepId, WriteLayout
 from tenure.core.rows.names import HIDDEN, NameId, Output
-from tenure.spec.rows.chooser import Choices
+from tenure.spec.choices import Choices
 from tenure.spec.rows.engine import Chain, Plan
 from tenure.spec.rows.reference_values import Emitted
 

@@ -22,7 +22,7 @@ from tenure.core.rows.events import (
     Slot,
     Started,
 )
-from tenure.spec.rows.chooser import Choices
+from tenure.spec.choices import Choices
 
 REQUESTS: Final[tuple[RequestId, ...]] = (1, 2, "three", 4)
 CHAIN_TOKENS: Final = 16

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from tenure.spec.choices import Choices
 from tenure.spec.rows import calls
 from tenure.spec.rows.calls import AnyDriver, Maker
-from tenure.spec.rows.chooser import Choices
 
 
 @dataclass(frozen=True, slots=True)

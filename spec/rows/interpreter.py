@@ -247,7 +247,7 @@ class Interpreter:
     def fail(self, number: CommandId) -> None:
         """End a command badly: what it should have written holds nothing.
 
-        A read fails once: a gather behind a preserve that failed is given up without a word of its own.
+        A gather behind a preserve that failed fails too.
         """
         issued = self._open[number]
         command = issued.command
@@ -260,8 +260,7 @@ class Interpreter:
             case FreezeRows() | CopyPage() | CopyDeferred() | ScatterRows():
                 self._due[number] = (*earlier, command.failed)
             case PreserveRows(read=read) | GatherRows(read=read):
-                if read not in self._failed_reads:
-                    self._due[number] = (command.failed,)
+                self._due[number] = (command.failed,)
                 self._failed_reads.add(read)
                 self._give_up_gathers()
             case _:
@@ -272,6 +271,7 @@ class Interpreter:
             command = issued.command
             if isinstance(command, GatherRows) and not issued.has_begun and command.read in self._failed_reads:
                 self._close(number)
+                self._due[number] = (command.failed,)
 
     def _close(self, number: CommandId) -> None:
         self._ended[number] = self._open.pop(number).user

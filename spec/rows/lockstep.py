@@ -7,8 +7,8 @@ from typing import Final, Generic, TypeVar
 from tenure.core.config import RowConfig, RowPolicy
 from tenure.core.errors import InvariantViolation
 from tenure.core.rows.view import RowView
+from tenure.spec.choices import Choices
 from tenure.spec.rows import calls, histories
-from tenure.spec.rows.chooser import Choices
 from tenure.spec.rows.comparison import AGREEMENT
 from tenure.spec.rows.driver import Driver, Subject
 from tenure.spec.rows.rule import RowObservation, changed_fields

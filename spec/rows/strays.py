@@ -24,7 +24,7 @@ from tenure.core.rows.events import (
     WriteFailed,
 )
 from tenure.core.rows.view import ReadPhase, RowView, StepPhase, WritePhase
-from tenure.spec.rows.chooser import Choices
+from tenure.spec.choices import Choices
 
 Stray: TypeAlias = tuple[RowEvent, TenureError | None]
 """An event, and the error that it must raise; None if it must be ignored."""

@@ -14,7 +14,7 @@ from tenure.core.rows.answers import Waiting
 from tenure.core.rows.commands import CopyDeferred, CopyPage, ScatterRows
 from tenure.core.rows.events import ResetRequested, StepDiscarded
 from tenure.core.rows.view import StepPhase
-from tenure.spec.blocks.chooser import Choices
+from tenure.spec.choices import Choices
 from tests.joined.site import Site
 
 CHAINS = ((1, 1, 1, 1, 1, 1), (1, 1, 2, 2, 2, 2), (1, 1, 2, 2, 3, 3))

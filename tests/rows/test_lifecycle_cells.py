@@ -43,6 +43,7 @@ from tenure.core.rows.events import (
 )
 from tenure.core.rows.lifecycles import (
     READ_DROPS,
+    READ_LATE,
     READ_MOVES,
     ROW_MOVES,
     STEP_MOVES,
@@ -166,7 +167,7 @@ def test_r23_reads_move_as_the_table_says(phase: ReadPhase, kind: type[ReadCompl
     scene, read = scene_with_read(phase)
     event = kind(read)
     moves = READ_MOVES[kind]
-    is_late = kind is GatherBegan and phase in (ReadPhase.FAILED, ReadPhase.LEFT)
+    is_late = phase in READ_LATE.get(kind, ())
     if phase not in moves and not is_late:
         with pytest.raises(ReadOrderError, match=f"read {read} is {phase.value}"):
             scene.tell(event)

@@ -15,9 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from tenure.core.config import BlockConfig
 from tenure.spec.blocks import histories
-from tenure.spec.blocks.chooser import Choices
 from tenure.spec.blocks.goals import GoalBook
 from tenure.spec.blocks.lockstep import Lockstep, walk
+from tenure.spec.choices import Choices
 from tests.stateful.subject import CoreSubject, Pair
 
 configs = st.builds(
