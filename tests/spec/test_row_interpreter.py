@@ -277,7 +277,7 @@ def test_failed_copy_is_answered_after_its_beginning_or_alone() -> None:
 
 
 def test_gather_behind_a_failed_preserve_is_given_up_with_it() -> None:
-    """A read fails once."""
+    """Each command is answered, the one that never ran too."""
     interpreter = saved()
     interpreter.issue([preserve(4, [0]), gather(5, [part(SourceKind.PRESERVED, [0], [0], [0])], [4], rows=1)])
     interpreter.fail(4)
