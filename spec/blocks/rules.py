@@ -10,7 +10,6 @@ from typing import Final
 
 from tenure.core.blocks.values import Event
 from tenure.core.blocks.view import BlockView
-from tenure.core.errors import InvariantViolation
 from tenure.spec.blocks import rules_events as events
 from tenure.spec.blocks import rules_fences as fences
 from tenure.spec.blocks import rules_leases as leases
@@ -18,6 +17,7 @@ from tenure.spec.blocks import rules_lifecycles as lifecycles
 from tenure.spec.blocks import rules_pool as pool
 from tenure.spec.blocks.rule import Observation, StateCheck, TransitionCheck
 from tenure.spec.blocks.rule_texts import RULES
+from tenure.spec.judging import Findings, broken, raise_first
 
 __all__ = [
     "RULES",
@@ -85,17 +85,17 @@ TRANSITION_CHECKS: Final[tuple[tuple[str, TransitionCheck], ...]] = (
 """What an accepted event must satisfy. A refused one is judged by `broken_refusal` (I14)."""
 
 
-def broken_rules(view: BlockView) -> list[tuple[str, str]]:
+def broken_rules(view: BlockView) -> Findings:
     """Every rule that a state breaks, with what was found where."""
-    return [(name, found) for name, check in STATE_CHECKS if (found := check(view)) is not None]
+    return broken(STATE_CHECKS, view)
 
 
-def broken_transition_rules(observation: Observation) -> list[tuple[str, str]]:
+def broken_transition_rules(observation: Observation) -> Findings:
     """Every rule that an accepted event breaks, with what was found where."""
-    return [(name, found) for name, check in TRANSITION_CHECKS if (found := check(observation)) is not None]
+    return broken(TRANSITION_CHECKS, observation)
 
 
-def broken_refusal(before: BlockView, event: Event, after: BlockView) -> list[tuple[str, str]]:
+def broken_refusal(before: BlockView, event: Event, after: BlockView) -> Findings:
     """I14, if a refused event broke it."""
     found = events.refusal_changes_nothing(before, event, after)
     return [] if found is None else [("I14", found)]
@@ -107,7 +107,7 @@ def check_view(view: BlockView) -> None:
     Raises:
         InvariantViolation: with the first rule that the state breaks.
     """
-    _raise_first(broken_rules(view))
+    raise_first(broken_rules(view))
 
 
 def check_observation(observation: Observation) -> None:
@@ -116,7 +116,7 @@ def check_observation(observation: Observation) -> None:
     Raises:
         InvariantViolation: with the first rule that is broken.
     """
-    _raise_first(broken_transition_rules(observation))
+    raise_first(broken_transition_rules(observation))
     check_view(observation.after)
 
 
@@ -126,9 +126,4 @@ def check_refusal(before: BlockView, event: Event, after: BlockView) -> None:
     Raises:
         InvariantViolation: I14, something changed.
     """
-    _raise_first(broken_refusal(before, event, after))
-
-
-def _raise_first(broken: list[tuple[str, str]]) -> None:
-    for name, found in broken:
-        raise InvariantViolation(name, found)
+    raise_first(broken_refusal(before, event, after))

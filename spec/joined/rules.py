@@ -7,7 +7,6 @@ from typing import Final, TypeAlias
 
 from tenure.core.blocks.values import PublishRemoved, PublishStored
 from tenure.core.blocks.view import CachedCopy, PrivateCopy
-from tenure.core.errors import InvariantViolation
 from tenure.core.joined.values import (
     BatchDropped,
     BlockId,
@@ -20,6 +19,7 @@ from tenure.core.joined.values import (
 from tenure.core.rows.events import SavePublished
 from tenure.core.rows.names import HIDDEN
 from tenure.core.rows.view import Occupancy, ReadPhase
+from tenure.spec.judging import Findings, broken, raise_first
 from tenure.spec.rule import Finding, Rule
 
 _SOURCE: Final = "the requirement of the joined cache"
@@ -203,14 +203,14 @@ TRANSITION_CHECKS: Final[tuple[tuple[str, TransitionCheck], ...]] = (
 """What an accepted event must satisfy."""
 
 
-def broken_rules(view: CacheView) -> list[tuple[str, str]]:
+def broken_rules(view: CacheView) -> Findings:
     """Every rule that a state breaks, with what was found where."""
-    return [(name, found) for name, check in STATE_CHECKS if (found := check(view)) is not None]
+    return broken(STATE_CHECKS, view)
 
 
-def broken_transition_rules(seen: CacheObservation) -> list[tuple[str, str]]:
+def broken_transition_rules(seen: CacheObservation) -> Findings:
     """Every rule that an accepted event breaks, with what was found where."""
-    return [(name, found) for name, check in TRANSITION_CHECKS if (found := check(seen)) is not None]
+    return broken(TRANSITION_CHECKS, seen)
 
 
 def check_observation(seen: CacheObservation) -> None:
@@ -219,5 +219,4 @@ def check_observation(seen: CacheObservation) -> None:
     Raises:
         InvariantViolation: with the first rule that is broken.
     """
-    for name, found in (*broken_transition_rules(seen), *broken_rules(seen.after)):
-        raise InvariantViolation(name, found)
+    raise_first((*broken_transition_rules(seen), *broken_rules(seen.after)))

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Final
 
-from tenure.core.errors import InvariantViolation, TenureError
+from tenure.core.errors import TenureError
 from tenure.core.rows.events import RowEvent, WaitTimedOut
 from tenure.core.rows.view import RowView
+from tenure.spec.judging import Findings, broken, raise_first
 from tenure.spec.rows import rules_claims as claims
 from tenure.spec.rows import rules_commands as commands
 from tenure.spec.rows import rules_counters as counters
@@ -129,17 +130,17 @@ PLACES: Final = MappingProxyType[RuleKind, str](
 """Where a rule of each kind is put to the test."""
 
 
-def broken_rules(view: RowView) -> list[tuple[str, str]]:
+def broken_rules(view: RowView) -> Findings:
     """Every rule that a state breaks, with what was found where."""
-    return [(name, found) for name, check in STATE_CHECKS if (found := check(view)) is not None]
+    return broken(STATE_CHECKS, view)
 
 
-def broken_transition_rules(observation: RowObservation) -> list[tuple[str, str]]:
+def broken_transition_rules(observation: RowObservation) -> Findings:
     """Every rule that an accepted event breaks, with what was found where."""
-    return [(name, found) for name, check in TRANSITION_CHECKS if (found := check(observation)) is not None]
+    return broken(TRANSITION_CHECKS, observation)
 
 
-def broken_refusal(before: RowView, event: RowEvent, after: RowView) -> list[tuple[str, str]]:
+def broken_refusal(before: RowView, event: RowEvent, after: RowView) -> Findings:
     """R15, if a refused event broke it."""
     found = inputs.refusal_changes_nothing(before, event, after)
     return [] if found is None else [("R15", found)]
@@ -151,7 +152,7 @@ def check_view(view: RowView) -> None:
     Raises:
         InvariantViolation: with the first rule that the state breaks.
     """
-    _raise_first(broken_rules(view))
+    raise_first(broken_rules(view))
 
 
 def check_observation(observation: RowObservation) -> None:
@@ -160,7 +161,7 @@ def check_observation(observation: RowObservation) -> None:
     Raises:
         InvariantViolation: with the first rule that is broken.
     """
-    _raise_first(broken_transition_rules(observation))
+    raise_first(broken_transition_rules(observation))
     check_view(observation.after)
 
 
@@ -170,7 +171,7 @@ def check_refusal(before: RowView, event: RowEvent, after: RowView) -> None:
     Raises:
         InvariantViolation: R15, something changed.
     """
-    _raise_first(broken_refusal(before, event, after))
+    raise_first(broken_refusal(before, event, after))
 
 
 def check_timeout(view: RowView, event: WaitTimedOut, error: TenureError) -> None:
@@ -180,7 +181,7 @@ def check_timeout(view: RowView, event: WaitTimedOut, error: TenureError) -> Non
         InvariantViolation: R07, it does not say what a caller needs to know.
     """
     found = waits.broken_timeout(view, event, error)
-    _raise_first([] if found is None else [("R07", found)])
+    raise_first([("R07", found)])
 
 
 def check_determinism(first: RowObservation, second: RowObservation) -> None:
@@ -190,9 +191,4 @@ def check_determinism(first: RowObservation, second: RowObservation) -> None:
         InvariantViolation: R17, they differ.
     """
     found = commands.broken_determinism(first, second)
-    _raise_first([] if found is None else [("R17", found)])
-
-
-def _raise_first(broken: list[tuple[str, str]]) -> None:
-    for name, found in broken:
-        raise InvariantViolation(name, found)
+    raise_first([("R17", found)])

@@ -2,16 +2,14 @@
 
 from typing import NamedTuple
 
-import pytest
-
 from tenure.core.config import RowConfig
-from tenure.core.errors import TenureError
 from tenure.core.rows.answers import RowAnswer
 from tenure.core.rows.commands import RowCommand
 from tenure.core.rows.events import RowEvent
 from tenure.core.rows.machine import transition
 from tenure.core.rows.state import RowState
 from tenure.core.rows.view import RowView
+from tests.pairs import told_twice
 
 
 class RowPair(NamedTuple):
@@ -33,19 +31,8 @@ class RowSubject:
 
     def transition(self, state: RowPair, event: RowEvent) -> tuple[RowPair, RowAnswer, tuple[RowCommand, ...]]:
         """The core's transition; both must agree, also in what they refuse and how."""
-        try:
-            copying = transition(state.copying, event)
-        except TenureError as refusal:
-            self._also_refused(state, event, refusal)
-            raise
-        journaled = transition(state.journaled, event)
-        assert copying[1:] == journaled[1:]
+        copying, journaled = told_twice(transition, state.copying, state.journaled, event)
         return RowPair(copying.state, journaled.state), copying.answer, copying.commands
-
-    def _also_refused(self, state: RowPair, event: RowEvent, refusal: TenureError) -> None:
-        with pytest.raises(type(refusal)) as other:
-            transition(state.journaled, event)
-        assert str(refusal) == str(other.value)
 
     def view(self, state: RowPair) -> RowView:
         """The core's view, the same in both."""

@@ -2,15 +2,13 @@
 
 from typing import NamedTuple
 
-import pytest
-
 from tenure.core.blocks import queries
 from tenure.core.blocks.machine import transition
 from tenure.core.blocks.state import BlockState
 from tenure.core.blocks.values import Answer, Command, Event, RequestId
 from tenure.core.blocks.view import BlockView, PrefillCost
 from tenure.core.config import BlockConfig
-from tenure.core.errors import TenureError
+from tests.pairs import same_view, told_twice
 
 
 class Pair(NamedTuple):
@@ -29,27 +27,13 @@ class CoreSubject:
 
     def transition(self, state: Pair, event: Event) -> tuple[Pair, Answer, tuple[Command, ...]]:
         """The core's transition; both must agree, also in what they refuse and how."""
-        try:
-            copying = transition(state.copying, event)
-        except TenureError as refusal:
-            self._also_refused(state, event, refusal)
-            raise
-        journaled = transition(state.journaled, event)
-        assert copying[1:] == journaled[1:]
+        copying, journaled = told_twice(transition, state.copying, state.journaled, event)
         return Pair(copying.state, journaled.state), copying.answer, copying.commands
-
-    def _also_refused(self, state: Pair, event: Event, refusal: TenureError) -> None:
-        with pytest.raises(type(refusal)) as other:
-            transition(state.journaled, event)
-        assert str(refusal) == str(other.value)
 
     def view(self, state: Pair) -> BlockView:
         """The core's view, the same in both, after every query was compared with it."""
-        view = state.journaled.view()
         # Positions only order; a copy and a difference may number them alike, and do.
-        assert view == state.copying.view()
-        assert state.copying == state.journaled
-        assert hash(state.copying) == hash(state.journaled)
+        view = same_view(state.journaled, state.copying)
         compare_queries(state.journaled, view)
         return view
 
