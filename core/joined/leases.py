@@ -101,15 +101,17 @@ def on_lease_released(
         UnknownLeaseError: no open lease.
     """
     request = event.request
-    started = state.started.batch if state.started else ()
-    if any(each.request == request for each in started):
+    lease = find_lease(state.blocks.tables, request)
+    track = state.tracks[request]
+    if track.ahead:
         raise RequestInStepError(request)
-    for block in find_lease(state.blocks.tables, request).copies if len(state.unsaved) else ():
+    for block in lease.copies if len(state.unsaved) else ():
         if state.unsaved.get(block) == request:
             raise RowsOwedError(request, block, request)
     told = tell_blocks(state, event)
-    track = state.tracks[request]
-    batch = tuple(each for each in state.batch if each.request != request)
+    batch = state.batch
+    if track.is_scheduled:
+        batch = tuple(each for each in batch if each.request != request)
     if isinstance(event, block_values.LeasePreempted):
         tracks = state.tracks.set(request, Track(track.group, is_live=track.is_live))
         return told._replace(state=replace(told.state, tracks=tracks, batch=batch))

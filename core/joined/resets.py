@@ -18,7 +18,8 @@ def on_reset_requested(state: CacheState, event: events.ResetRequested) -> Cache
     preempted, and their requests start anew.
     """
     after, commands = state, list[CacheCommand]()
-    if state.ended and state.started is None and state.rows.tables.failure is None:
+    rows = state.rows.tables
+    if state.ended and state.started is None and rows.failure is None and not rows.shut_down:
         told = tell_rows(state, events.StepStarted(tuple(events.Finished(each) for each in state.ended)))
         after = told.state
         commands += told.commands

@@ -48,12 +48,11 @@ def on_tokens_scheduled(state: CacheState, event: TokensScheduled) -> CacheTrans
     """
     lease = find_lease(state.blocks.tables, event.request)
     track = state.tracks[event.request]
-    if any(each.request == event.request for each in state.batch):
+    if track.is_scheduled:
         raise ScheduledTwiceError(event.request)
     tokens = as_int(event.tokens) or 0
     # A started step may still compute tokens of this request; the next one goes on behind them.
-    ahead = [each.after for each in state.started.batch if each.request == event.request] if state.started else []
-    before = ahead[0] if ahead else track.computed
+    before = track.ahead or track.computed
     after = before + tokens
     if tokens < 1 or after > min(lease.allocated, lease.length):
         raise ScheduledBeyondError(event.request, before, event.tokens, lease.allocated, lease.length)
@@ -68,6 +67,7 @@ def on_tokens_scheduled(state: CacheState, event: TokensScheduled) -> CacheTrans
                 "X02", f"request {event.request!r} computes tokens of block {block}, which is shared"
             )
     scheduled = Scheduled(event.request, before, after)
+    state = replace(state, tracks=state.tracks.set(event.request, track._replace(is_scheduled=True)))
     if state.config.visibility == "computed":
         return CacheTransition(replace(state, batch=(*state.batch, scheduled)), block_values.Done(), ())
     return _published(replace(state, batch=(*state.batch, scheduled)), scheduled)
@@ -76,15 +76,15 @@ def on_tokens_scheduled(state: CacheState, event: TokensScheduled) -> CacheTrans
 def _published(state: CacheState, scheduled: Scheduled) -> CacheTransition:
     """Tell the block machine that tokens are computed; with visibility "scheduled" their rows are still to come."""
     request, after = scheduled.request, scheduled.after
-    track = state.tracks[request]
-    if after <= track.published:
+    track, size = state.tracks[request], state.config.blocks.block_size
+    if after // size <= track.published // size:
         return CacheTransition(state, block_values.Done(), ())
     told = tell_blocks(state, block_values.TokensComputed(request, track.published, after))
     tracks = state.tracks.set(request, track._replace(published=after))
     state = replace(told.state, tracks=tracks)
     if state.config.visibility == "scheduled":
         tables = state.blocks.tables
-        lease, size = find_lease(tables, request), state.config.blocks.block_size
+        lease = find_lease(tables, request)
         filled = lease.copies[track.published // size : after // size] if tables.shares(lease) else []
         state = replace(state, unsaved=state.unsaved.update(dict.fromkeys(filled, request)))
     return told._replace(state=state)
@@ -102,21 +102,24 @@ def on_batch_started(state: CacheState) -> CacheTransition:
     changes: list[events.LifeCycle] = [events.Finished(request) for request in state.ended]
     extended: list[Scheduled] = []
     tracks: dict[RequestId, Track] = {}
+    hits: list[tuple[RequestId, Track]] = []
     for each in state.batch:
         track = state.tracks[each.request]
         lease = find_lease(state.blocks.tables, each.request)
         if track.hit:
             _check_owed(state, each.request, lease, track)
+        tracks[each.request] = track._replace(hit=0, is_live=True, ahead=each.after, is_scheduled=False)
         if track.is_live and not track.hit:
             extended.append(each)
             continue
         changes.append(_arrival(state, each, lease, track))
-        tracks[each.request] = track._replace(hit=0, is_live=True)
+        if track.hit:
+            hits.append((each.request, track))
     if extended:
         counts = [each.after - each.before for each in extended]
         changes.append(events.Extended(tuple(each.request for each in extended), np.array(counts, dtype=np.int64)))
     told = tell_rows(state, events.StepStarted(tuple(changes)))
-    started = StartedBatch(state.batch, _slots(state)) if state.batch else None
+    started = StartedBatch(state.batch, _slots(state), tuple(hits)) if state.batch else None
     after = replace(told.state, tracks=state.tracks.update(tracks), batch=(), started=started, ended=())
     return told._replace(state=after)
 
@@ -186,7 +189,7 @@ def on_save_published(state: CacheState, event: events.SavePublished) -> CacheTr
         kv_commands += told.commands
         computes += _completed(after, each)
     rows, answer, row_commands = row_machine.transition(state.rows, events.SavePublished(event.step, tuple(computes)))
-    tracks = {each.request: after.tracks[each.request]._replace(computed=each.after) for each in batch}
+    tracks = {each.request: after.tracks[each.request]._replace(computed=each.after, ahead=0) for each in batch}
     saved = [block for block, _ in computes if block in after.unsaved]
     after = replace(
         after, rows=rows, tracks=after.tracks.update(tracks), unsaved=after.unsaved.remove(saved), started=None
@@ -217,14 +220,15 @@ def on_batch_dropped(state: CacheState) -> CacheTransition:
     started = state.started
     if started is None:
         raise StepNotStartedError("drop_step")
-    tables = state.rows.tables
-    hits = {hit.request: len(hit.slots) for hit in tables.steps[tables.pending].hits}
     told = tell_rows(state, events.StepDropped(started.slots))
-    # The row machine keeps no hit of a step that was given up, so these requests arrive anew.
-    tracks = {request: state.tracks[request]._replace(hit=hit, is_live=False) for request, hit in hits.items()}
     # What was scheduled behind the dropped tokens cannot be computed without them.
-    dropped = {each.request for each in started.batch}
+    dropped = {each.request: state.tracks[each.request] for each in started.batch}
     batch = tuple(each for each in state.batch if each.request not in dropped)
-    tracks_after = state.tracks.update(tracks)
-    after = replace(told.state, started=None, batch=batch, tracks=tracks_after, ended=(*state.ended, *hits))
+    tracks = {request: track._replace(ahead=0, is_scheduled=False) for request, track in dropped.items()}
+    # The row machine keeps no hit of a step that was given up: what arrived with one arrives anew.
+    for request, was in started.hits:
+        tracks[request] = tracks[request]._replace(hit=was.hit, is_live=was.is_live)
+    again = tuple(request for request, was in started.hits if not was.is_live)
+    ended = (*state.ended, *again)
+    after = replace(told.state, started=None, batch=batch, tracks=state.tracks.update(tracks), ended=ended)
     return told._replace(state=after)

@@ -104,8 +104,10 @@ class Track(NamedTuple):
         group: who may share its blocks; never equal for different isolation groups or adapters.
         hit: tokens of the prefix hit that no step has announced yet.
         computed: tokens whose rows are saved, or were hit.
-        published: tokens that the block machine was told of as computed.
+        published: tokens that the block machine was told of as computed, as far as they filled blocks.
         is_live: whether the row machine knows it.
+        ahead: where the tokens end that the started step computes of it; 0 if it is not in that step.
+        is_scheduled: whether it is in the batch of the next step.
     """
 
     group: str
@@ -113,6 +115,8 @@ class Track(NamedTuple):
     computed: int = 0
     published: int = 0
     is_live: bool = False
+    ahead: int = 0
+    is_scheduled: bool = False
 
 
 class Scheduled(NamedTuple):
@@ -125,10 +129,14 @@ class Scheduled(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartedBatch(ByContent):
-    """The batch of the started step, with the slot of each of its tokens. Shapes: `slots: [tokens]`."""
+    """The batch of the started step, with the slot of each of its tokens. Shapes: `slots: [tokens]`.
+
+    `hits` are the hits that its arrivals announced, as the tracks were before: what a drop gives back.
+    """
 
     batch: tuple[Scheduled, ...]
     slots: Integers
+    hits: tuple[tuple[RequestId, Track], ...]
 
 
 @dataclass(frozen=True, slots=True)

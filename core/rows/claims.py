@@ -33,7 +33,7 @@ def claim_rows(edit: Edit, step: StepId, page: int, saved: Reservation) -> Write
     first = tables.next_claim
     # R21: what the step does not emit becomes ABSENT, since its newest claim is older than this number.
     edit.assign(tables.tenancy, slots, first)
-    reads.preserve(edit, step, first, frozenset(each.name for each in saved.formats))
+    reads.preserve(edit, step, slots, first, frozenset(each.name for each in saved.formats))
     edit.assign(tables.batch_row, slots, np.arange(len(slots), dtype=np.int64))
     # R04: a step without claims uses up one number.
     tables.next_claim = first + 1

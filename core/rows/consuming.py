@@ -24,6 +24,7 @@ from tenure.core.rows.events import (
     WaitedFor,
 )
 from tenure.core.rows.guards import check_serving
+from tenure.core.rows.lifecycles import is_number
 from tenure.core.rows.names import NameId
 from tenure.core.rows.reads import drop_read, forget_read
 from tenure.core.rows.records import Read, Step
@@ -48,10 +49,11 @@ def on_consume_requested(edit: Edit, event: ConsumeRequested) -> Waiting | Consu
     check_serving(tables)
     step = _saved_step(tables, event.step)
     _check_requests(event, step)
+    asked = frozenset(event.requests if step.hits else ())
     for each in step.unreadable:
-        if each.request in event.requests:
+        if each.request in asked:
             raise UnreadableHitError(event.step, *each)
-    wanted = [(key, number, tables.reads[number]) for key, number in step.reads.items() if key[0] in event.requests]
+    wanted = [(key, number, tables.reads[number]) for key, number in step.reads.items() if key[0] in asked]
     for (request, name), _, read in wanted:
         if read.phase is ReadPhase.FAILED:
             raise ReadFailedError(event.step, request, name, read.reason)
@@ -74,9 +76,9 @@ def on_consume_requested(edit: Edit, event: ConsumeRequested) -> Waiting | Consu
 
 
 def _saved_step(tables: Tables, number: StepId) -> Step:
-    step = tables.steps.get(number)
+    step = tables.steps.get(number) if is_number(number) else None
     if step is None or step.phase in (StepPhase.STARTED, StepPhase.RESERVED):
-        was_there = step is None and tables.step_floor <= number < tables.next_step
+        was_there = step is None and is_number(number) and tables.step_floor <= number < tables.next_step
         raise (StepAlreadyConsumedError if was_there else UnknownStepError)(number, tables.unconsumed)
     if step.phase is StepPhase.CONSUMING:
         raise StepBeingConsumedError(number)
@@ -104,7 +106,7 @@ def _waited_for(tables: Tables, step: Step, wanted: list[tuple[tuple[RequestId, 
 
 
 def _consuming(edit: Edit, number: StepId) -> Step:
-    step = edit.tables.steps.get(number)
+    step = edit.tables.steps.get(number) if is_number(number) else None
     if step is None or step.phase is not StepPhase.CONSUMING:
         raise StepNotBeingConsumedError(number)
     return step
@@ -117,7 +119,7 @@ def on_rows_copied_out(edit: Edit, event: RowsCopiedOut) -> Done | Ignored:
         StepNotBeingConsumedError: no materialize of the step is under way.
     """
     tables = edit.tables
-    fenced = tables.fenced_steps.get(event.step)
+    fenced = tables.fenced_steps.get(event.step) if is_number(event.step) else None
     if fenced is not None:
         step_lets_go(edit, fenced.page)
         edit.put(tables.fenced_steps, event.step, fenced._replace(page=-1))
@@ -137,7 +139,7 @@ def on_step_consumed(edit: Edit, event: StepConsumed) -> Done | Ignored:
         StepNotBeingConsumedError: no materialize of the step is under way.
     """
     tables = edit.tables
-    fenced = tables.fenced_steps.get(event.step)
+    fenced = tables.fenced_steps.get(event.step) if is_number(event.step) else None
     if fenced is not None:
         step_lets_go(edit, fenced.page)
         for read in fenced.asked:
@@ -148,8 +150,9 @@ def on_step_consumed(edit: Edit, event: StepConsumed) -> Done | Ignored:
         return LATE
     step = _consuming(edit, event.step)
     hit_rows = 0
+    asked = frozenset(step.asked if step.reads else ())
     for (request, _), number in step.reads.items():
-        if request in step.asked:
+        if request in asked:
             hit_rows += len(tables.reads[number].slots)
             edit.remove(tables.reads, number)
         else:
@@ -167,7 +170,7 @@ def on_consume_abandoned(edit: Edit, event: ConsumeAbandoned) -> Done | Ignored:
         StepNotBeingConsumedError: no materialize of the step is under way.
     """
     tables = edit.tables
-    fenced = tables.fenced_steps.get(event.step)
+    fenced = tables.fenced_steps.get(event.step) if is_number(event.step) else None
     if fenced is not None:
         step_lets_go(edit, fenced.page)
         for read in (*fenced.asked, *fenced.others):

@@ -4,6 +4,7 @@ Everything here is plain immutable data. Life-cycle events come inside a `StepSt
 whoever carries the commands out, each as the command carried it.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -29,6 +30,19 @@ class ContentIdentity(NamedTuple):
 
     hash: int
     group: str = ""
+
+
+def _requests(requests: Iterable[RequestId]) -> tuple[RequestId, ...]:
+    """Request ids as a tuple of their own.
+
+    Raises:
+        TypeError: an id is neither an int nor a str, or `requests` is a single str.
+    """
+    named = tuple(requests)
+    if isinstance(requests, str) or not {int, str}.issuperset(map(type, named)):
+        msg = f"expected request ids, each an int or a str, found {requests!r}"
+        raise TypeError(msg)
+    return named
 
 
 # --- Life cycle -----------------------------------------------------------------------------------------------
@@ -62,7 +76,7 @@ class Extended(ByContent):
     Shapes: `scheduled: [len(requests)]`, tokens of each that this step computes; copied.
 
     Raises:
-        TypeError: `scheduled` holds no whole numbers.
+        TypeError: `scheduled` holds no whole numbers, or `requests` no request ids.
         ValueError: `scheduled` has another length than `requests`.
     """
 
@@ -72,6 +86,7 @@ class Extended(ByContent):
 
     def __post_init__(self) -> None:
         """Take a copy of the counts."""
+        object.__setattr__(self, "requests", _requests(self.requests))
         object.__setattr__(self, "scheduled", integers(self.scheduled))
         if len(self.scheduled) != len(self.requests):
             msg = f"{len(self.scheduled)} counts for {len(self.requests)} requests"
@@ -122,9 +137,20 @@ LifeCycle: TypeAlias = Started | Extended | Resumed | Replaced | Finished | Abor
 
 @dataclass(frozen=True, slots=True)
 class PolicyRegistered:
-    """The model's policy is known; before the first step only."""
+    """The model's policy is known; before the first step only.
+
+    Raises:
+        TypeError: `policy` is none.
+    """
 
     policy: RowPolicy
+
+    def __post_init__(self) -> None:
+        """Refuse what is no policy."""
+        given: object = self.policy
+        if not isinstance(given, RowPolicy):
+            msg = f"expected a RowPolicy, found {given!r}"
+            raise TypeError(msg)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +174,7 @@ class WriteLayout(ByContent):
         padded: rows that tensors of this step may have instead, for graphs of fixed size.
 
     Raises:
-        TypeError: `counts` or `slots` hold no whole numbers.
+        TypeError: `counts` or `slots` hold no whole numbers, or `requests` no request ids.
         ValueError: `counts` has another length than `requests`.
     """
 
@@ -159,6 +185,7 @@ class WriteLayout(ByContent):
 
     def __post_init__(self) -> None:
         """Take copies of the arrays."""
+        object.__setattr__(self, "requests", _requests(self.requests))
         object.__setattr__(self, "counts", integers(self.counts))
         object.__setattr__(self, "slots", integers(self.slots))
         if len(self.counts) != len(self.requests):
@@ -218,10 +245,17 @@ class ConsumeRequested:
 
     After a `ConsumePlan` the caller copies rows outside every lock and tells `RowsCopiedOut`, then `StepConsumed` or
     `ConsumeAbandoned`.
+
+    Raises:
+        TypeError: `requests` holds no request ids.
     """
 
     step: StepId
     requests: tuple[RequestId, ...]
+
+    def __post_init__(self) -> None:
+        """Take a copy of the ids."""
+        object.__setattr__(self, "requests", _requests(self.requests))
 
 
 @dataclass(frozen=True, slots=True)

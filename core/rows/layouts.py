@@ -16,6 +16,7 @@ from tenure.core.errors import (
     StepTooLargeError,
 )
 from tenure.core.rows.events import BlockId, ContentIdentity, RequestId, StepId, WriteLayout
+from tenure.core.rows.lifecycles import is_number
 from tenure.core.rows.records import Step
 from tenure.core.rows.tables import Tables
 
@@ -49,8 +50,9 @@ def check_identities(
     Raises:
         IdentityNotComputedError: there is one.
     """
+    touched = frozenset(np.unique(slots // tables.config.block_size).tolist()) if computes else frozenset[int]()
     for block, _ in computes:
-        if not (slots // tables.config.block_size == block).any():
+        if not is_number(block) or block not in touched:
             raise IdentityNotComputedError(number, block)
 
 

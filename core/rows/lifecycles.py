@@ -114,7 +114,7 @@ def moved_write(tables: Tables, event: WriteCompletion) -> Write:
     Raises:
         WriteOrderError: it may not (R09).
     """
-    write = tables.writes.get(event.write)
+    write = tables.writes.get(event.write) if is_number(event.write) else None
     if write is None or write.phase not in WRITE_MOVES[type(event)]:
         raise WriteOrderError(event.write, _found(write, event.write, tables.next_write), type(event).__name__)
     return write
@@ -126,8 +126,8 @@ def moved_read(tables: Tables, event: ReadCompletion) -> Read | None:
     Raises:
         ReadOrderError: it may not take it.
     """
-    read = tables.reads.get(event.read)
-    is_gone = read is None and 0 < event.read < tables.next_read
+    read = tables.reads.get(event.read) if is_number(event.read) else None
+    is_gone = read is None and is_number(event.read) and 0 < event.read < tables.next_read
     if is_gone and not isinstance(event, GatherCompleted):
         return None
     if read is not None and read.phase in READ_LATE.get(type(event), ()):
@@ -140,7 +140,12 @@ def moved_read(tables: Tables, event: ReadCompletion) -> Read | None:
 def _found(record: Write | Read | None, number: ReadId | WriteId, next_number: int) -> str:
     if record is not None:
         return str(record.phase.value)
-    return "gone" if 0 < number < next_number else "unknown"
+    return "gone" if is_number(number) and 0 < number < next_number else "unknown"
+
+
+def is_number(value: object) -> bool:
+    """Whether a caller gave a number, and no truth value."""
+    return type(value) is int
 
 
 def write_diagram() -> str:

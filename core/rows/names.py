@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from math import prod
 from types import MappingProxyType
 from typing import Final, TypeAlias
+
+from tenure.core.config import as_int
 
 HIDDEN: Final = "__hidden_states__"
 """The name of the hidden states. Every other name is a multimodal (mm) one."""
@@ -14,6 +17,8 @@ ITEM_BYTES: Final = MappingProxyType(
     {"float32": 4, "float16": 2, "bfloat16": 2, "int32": 4, "int64": 8, "uint8": 1, "bool": 1}
 )
 """Per dtype that a row may have: bytes of one element."""
+ROW_ITEMS_MAX: Final = 2**30
+"""Elements of one row at most."""
 
 
 class Schedule(Enum):
@@ -69,6 +74,22 @@ class Output:
     name: NameId
     shape: tuple[int, ...] | None = None
     dtype: str | None = None
+
+    def __post_init__(self) -> None:
+        """Take the shape as a tuple of plain ints.
+
+        Raises:
+            ValueError: a size is no whole number, is negative, or a row is larger than `ROW_ITEMS_MAX`.
+        """
+        if self.shape is None:
+            return
+        sizes = tuple(as_int(size) for size in self.shape)
+        if any(size is None or size < 0 for size in sizes) or prod(map(int, self.shape[1:])) > ROW_ITEMS_MAX:
+            msg = (
+                f"{self.name} cannot have the shape {self.shape!r}: sizes are whole, not negative, and of rows that fit"
+            )
+            raise ValueError(msg)
+        object.__setattr__(self, "shape", sizes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,7 @@ def plan_read(edit: Edit, step: StepId, hit: Hit, row_format: RowFormat, claims:
         edit.put(tables.writes, each, write._replace(readers=(*write.readers, number)))
     edit.put(tables.reads, number, read)
     edit.put(tables.planned, number, None)
+    edit.assign(tables.wanted, hit.slots, tables.wanted[hit.slots] + 1)
     if awaits:
         edit.count("waits_for_in_transit")
     else:
@@ -117,13 +118,15 @@ def stop_awaiting(edit: Edit, write: WriteId) -> None:
             _schedule(edit, number)
 
 
-def preserve(edit: Edit, step: StepId, tenancy: Claim, names: frozenset[NameId]) -> None:
+def preserve(edit: Edit, step: StepId, slots: Integers, tenancy: Claim, names: frozenset[NameId]) -> None:
     """R13, X03: before a step claims its slots, set aside the pool rows that planned reads of other steps will read.
 
     The slots have their new tenancy number already, and not yet their new claims. Only rows whose planned claim is
-    still the newest raw one: what was claimed again before was set aside then.
+    still the newest raw one: what was claimed again before was set aside then. Shapes: `slots: [k]`.
     """
     tables = edit.tables
+    if not tables.wanted[slots].any():
+        return
     for number in sorted(tables.planned):
         read = tables.reads[number]
         if read.step == step or read.format.name not in names:
@@ -174,7 +177,7 @@ def on_gather_began(edit: Edit, event: GatherBegan) -> Done | Ignored:
     hold_clones(edit, clones)
     after = tuple(sorted({*read.preserves, *freezes(tables, clones)}))
     held = tuple(int(each) for each in clones)
-    edit.remove(tables.planned, event.read)
+    _leave_planned(edit, event.read, read)
     edit.put(tables.running, event.read, None)
     edit.put(
         tables.reads,
@@ -263,7 +266,7 @@ def on_gather_failed(edit: Edit, event: GatherFailed) -> Done | Ignored:
 def _stop(edit: Edit, number: ReadId, read: Read, phase: ReadPhase, reason: str) -> Done | Ignored:
     """A read runs no more, and holds nothing but its buffer; R23: one that was dropped is gone now."""
     tables = edit.tables
-    edit.remove(tables.planned, number)
+    _leave_planned(edit, number, read)
     edit.remove(tables.running, number)
     was_left = read.phase is ReadPhase.LEFT
     if was_left:
@@ -274,6 +277,13 @@ def _stop(edit: Edit, number: ReadId, read: Read, phase: ReadPhase, reason: str)
         edit.put(tables.reads, number, stopped)
     _let_go(edit, number, read)
     return Ignored("this read was dropped while it was running") if was_left else Done()
+
+
+def _leave_planned(edit: Edit, number: ReadId, read: Read) -> None:
+    tables = edit.tables
+    if number in tables.planned:
+        edit.remove(tables.planned, number)
+        edit.assign(tables.wanted, read.slots, tables.wanted[read.slots] - 1)
 
 
 def _let_go(edit: Edit, number: ReadId, read: Read) -> None:
@@ -316,7 +326,7 @@ def forget_read(edit: Edit, number: ReadId) -> None:
     tables = edit.tables
     read = tables.reads[number]
     edit.remove(tables.reads, number)
-    edit.remove(tables.planned, number)
+    _leave_planned(edit, number, read)
     # One that failed with its write before it began has no buffer.
     if read.command or read.preserves:
         edit.release_read(number, read.preserves)

@@ -25,6 +25,7 @@ from tenure.core.rows.events import (
 )
 from tenure.core.rows.guards import check_serving
 from tenure.core.rows.layouts import check_identities, check_layout, starts_of
+from tenure.core.rows.lifecycles import is_number
 from tenure.core.rows.names import RowFormat, Schedule
 from tenure.core.rows.outputs import SortedOutputs, sort_outputs
 from tenure.core.rows.reads import drop_read
@@ -148,7 +149,7 @@ def _clone(edit: Edit, formats: tuple[RowFormat, ...], tokens: int) -> Clone:
 
 
 def _reserved(tables: Tables, number: StepId) -> tuple[Step, Reservation]:
-    step = tables.steps.get(number)
+    step = tables.steps.get(number) if is_number(number) else None
     if step is None or step.phase is not StepPhase.RESERVED or step.saved is None:
         raise SaveNotReservedError(number)
     return step, step.saved
@@ -210,12 +211,14 @@ def _set_identities(edit: Edit, slots: Integers, computes: tuple[tuple[BlockId, 
     tables = edit.tables
     if tables.identities:
         blocks = slots // tables.config.block_size
-        for block in np.unique(blocks[tables.named[blocks]]):
-            edit.remove(tables.identities, int(block))
-            edit.assign(tables.named, np.array([block]), False)
-    for block, identity in computes:
-        edit.put(tables.identities, block, identity)
-        edit.assign(tables.named, np.array([block]), True)
+        lost = np.unique(blocks[tables.named[blocks]])
+        for block in lost.tolist():
+            edit.remove(tables.identities, block)
+        edit.assign(tables.named, lost, False)
+    if computes:
+        for block, identity in computes:
+            edit.put(tables.identities, block, identity)
+        edit.assign(tables.named, np.unique([block for block, _ in computes]), True)
 
 
 def on_save_cancelled(edit: Edit, event: SaveCancelled) -> Done:

@@ -114,14 +114,22 @@ def _speculate(edit: Edit, step: int, hit: Hit, name: NameId) -> int | None:
     return plan_read(edit, step, hit, edit.tables.formats[name], claims)
 
 
-def _checked(tables: Tables, event: StepStarted) -> _Arrivals:
-    ends = tuple(
+def _ends(tables: Tables, event: StepStarted) -> tuple[RequestId, ...]:
+    """The live requests that end, in order; every id is looked at."""
+    for each in event.changes:
+        if not isinstance(each, Extended):
+            _check_id(each.request)
+    return tuple(
         dict.fromkeys(
             each.request
             for each in event.changes
             if isinstance(each, Finished | Aborted) and each.request in tables.live
         )
     )
+
+
+def _checked(tables: Tables, event: StepStarted) -> _Arrivals:
+    ends = _ends(tables, event)
     ended = frozenset(ends)
     fresh: list[RequestId] = []
     scheduled: dict[RequestId, int] = {}
@@ -137,11 +145,10 @@ def _checked(tables: Tables, event: StepStarted) -> _Arrivals:
             case Extended():
                 _extend(tables, each, ended, scheduled)
             case Started(request):
-                _check_id(request)
                 _put_once(scheduled, request, _count(request, "scheduled", each.scheduled))
                 if request not in tables.live or request in ended:
                     fresh.append(request)
-                    if each.hit:
+                    if _count(request, "hit", each.hit):
                         hits.append(_hit(tables, each))
             case Resumed(request):
                 if request not in tables.live or request in ended:
@@ -151,7 +158,7 @@ def _checked(tables: Tables, event: StepStarted) -> _Arrivals:
             case _:
                 assert_never(each)
         for block, identity in each.computes:
-            named = each.requests[0] if isinstance(each, Extended) else each.request
+            named = (*each.requests, "")[0] if isinstance(each, Extended) else each.request
             computes.append((_block(named, block, tables.config.num_blocks), identity))
     return _Arrivals(ends, tuple(fresh), scheduled, tuple(hits), tuple(computes), resumed_with_hit)
 

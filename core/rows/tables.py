@@ -87,6 +87,7 @@ class Tables:
         "steps",
         "tenancy",
         "unready",
+        "wanted",
         "writes",
         "writes_of",
         *_SCALARS,
@@ -156,6 +157,8 @@ class Tables:
         # Reads in phase PLANNED, and reads in phase RUNNING or LEFT: keys only.
         self.planned: dict[ReadId, None] = {}
         self.running: dict[ReadId, None] = {}
+        # Per slot how many planned reads have it in their hit span, so that most saves need not look at them.
+        self.wanted: Integers = np.zeros(self.num_slots, dtype=np.int64)
 
     @property
     def scalars(self) -> Scalars:
@@ -200,6 +203,7 @@ class Tables:
         other.chunks, other.chunk_slots = self.chunks.clone(), self.chunk_slots.clone()
         other.signatures, other.clones = self.signatures.copy(), self.clones.clone()
         other.pages, other.steps, other.fenced_steps = self.pages.copy(), self.steps.copy(), self.fenced_steps.copy()
+        other.wanted = self.wanted.copy()
         other.reads, other.planned, other.running = self.reads.copy(), self.planned.copy(), self.running.copy()
         return other
 
@@ -219,7 +223,7 @@ class Tables:
             tuple(self.classes.items()),
             tuple((name, claims.tobytes()) for name, claims in self.newest.items()),
             (self.tenancy.tobytes(), self.batch_row.tobytes()),
-            tuple(sorted(self.identities.items())),
+            (tuple(sorted(self.identities.items())), self.named.tobytes(), self.wanted.tobytes()),
             tuple(sorted_requests(self.live)),
             tuple((request, self.open_write[request]) for request in sorted_requests(self.open_write)),
             tuple((number, content(self.writes[number])) for number in sorted(self.writes)),

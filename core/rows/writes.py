@@ -174,7 +174,6 @@ def _unlist(edit: Edit, number: WriteId, write: Write) -> None:
     """The write is open no more."""
     tables = edit.tables
     edit.remove(tables.immediate, number)
-    edit.remove(tables.unready, number)
     if write.request is not None and not write.ended and not write.fenced:
         others = tuple(each for each in tables.writes_of[write.request] if each != number)
         edit.put(tables.writes_of, write.request, others)

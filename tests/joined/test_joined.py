@@ -40,6 +40,7 @@ from tenure.core.rows.events import (
     ResetRequested,
     SaveCancelled,
     SaveRequested,
+    ShutdownRequested,
     StepDiscarded,
     StepStarted,
     WriteLayout,
@@ -462,3 +463,70 @@ def test_r24_reset_with_all_capacity_promised_away() -> None:
     site.tell(DecodeReservationRequested(2))
 
     assert site.tell(ResetRequested()) == ResetAnswered(done=True)
+
+
+def test_x01_resumed_hit_on_owed_blocks_is_still_owed_after_a_drop() -> None:
+    """The row machine marks no hit of a resumption, and the join must not forget it with the step."""
+    site = Site("scheduled", num_blocks=10)
+    site.open("b", [1, 1, 1, 1, 2])
+    site.allocate("b")
+    site.materialize(site.step("b"), "b")
+    site.tell(LeasePreempted("b"))
+    finished(site, "c", list(range(20, 39)))
+    site.open("a", [1, 1, 1, 1, 1])
+    site.allocate("a")
+    site.schedule("a")
+    site.allocate("b")
+    assert 4 == site.view.tracks["b"].hit
+    site.schedule("b")
+    site.start()
+    site.drop()
+    assert (4, True) == (site.view.tracks["b"].hit, site.view.tracks["b"].is_live)
+    site.schedule("b")
+    with pytest.raises(RowsOwedError):
+        site.start()
+
+    site.schedule("a")
+    site.start()
+    assert site.materialize(site.save(), "a", "b")
+
+
+def test_x05_groups_outlive_a_reset_after_a_failure() -> None:
+    """A request that starts anew is of the group it was of."""
+    site = Site()
+    site.open("a", [1, 2, 3], "red")
+    site.allocate("a")
+    site.step("a")
+    (copy,) = (number for number, command in site.commands.items() if isinstance(command, CopyPage))
+    while copy not in site.device.can_fail:
+        assert site.run_one()
+    site.device.fail(copy)
+    site.drain()
+    before = site.view.tracks["a"].group
+    site.tell(ResetRequested())
+    site.drain()
+
+    assert before == site.view.tracks["a"].group != ""
+
+
+def test_r18_preempted_request_that_finishes_is_ended_for_the_row_machine_too() -> None:
+    """It is live there until then."""
+    site = Site()
+    site.open("a", [1, 2, 3])
+    site.allocate("a")
+    site.materialize(site.step("a"), "a")
+    site.tell(LeasePreempted("a"))
+    assert {"a"} == set(site.view.rows.live)
+    site.tell(LeaseFinished("a"))
+    site.start()
+
+    assert not site.view.rows.live
+
+
+def test_r24_reset_of_a_cache_that_is_shut_down_answers() -> None:
+    """As the row machine's: refused while a request is live there, and no error."""
+    site = Site()
+    finished(site, "a", [1, 2, 3])
+    site.tell(ShutdownRequested())
+
+    assert site.tell(ResetRequested()) == ResetAnswered(done=False)
