@@ -2,8 +2,9 @@
 
 A command carries its number, its lane, its ordering and its answers. It may run when every command numbered in
 `after` has ended; commands of the lanes COMPUTE, COPY and POOL run in the order of issue within their lane, those of
-GATHER in any. An answer is told to the machine verbatim (a failure may add its reason). `done` of a `FreezeRows` is
-told when its copies are launched, every other one when the work has ended.
+GATHER in any. A command behind one that failed is not run, and answers that it failed. An answer is told to the
+machine verbatim (a failure may add its reason). `done` of a `FreezeRows` is told when its copies are launched, every
+other one when the work has ended.
 
 | command | reads | writes |
 |---|---|---|
@@ -63,8 +64,8 @@ class Clone(NamedTuple):
 class FreezeRows:
     """Copy a step's live rows before the next forward pass overwrites them, and leftovers to the host.
 
-    Before it is answered, pool memory for the names of `registers` is allocated. `num_rows` rows of each name, from
-    the first on.
+    Before it is answered, pool memory for the names of `registers` is allocated; if the save is cancelled, a backend
+    may keep it for the next try. `num_rows` rows of each name, from the first on.
     """
 
     command: CommandId

@@ -4,12 +4,12 @@ Everything here is plain immutable data. Life-cycle events come inside a `StepSt
 whoever carries the commands out, each as the command carried it.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from tenure.core.arrays import ByContent, Integers, integers
 from tenure.core.config import RowPolicy
+from tenure.core.requests import request_ids
 from tenure.core.rows.names import Output
 
 RequestId: TypeAlias = int | str
@@ -30,19 +30,6 @@ class ContentIdentity(NamedTuple):
 
     hash: int
     group: str = ""
-
-
-def _requests(requests: Iterable[RequestId]) -> tuple[RequestId, ...]:
-    """Request ids as a tuple of their own.
-
-    Raises:
-        TypeError: an id is neither an int nor a str, or `requests` is a single str.
-    """
-    named = tuple(requests)
-    if isinstance(requests, str) or not {int, str}.issuperset(map(type, named)):
-        msg = f"expected request ids, each an int or a str, found {requests!r}"
-        raise TypeError(msg)
-    return named
 
 
 # --- Life cycle -----------------------------------------------------------------------------------------------
@@ -86,7 +73,7 @@ class Extended(ByContent):
 
     def __post_init__(self) -> None:
         """Take a copy of the counts."""
-        object.__setattr__(self, "requests", _requests(self.requests))
+        object.__setattr__(self, "requests", request_ids(self.requests))
         object.__setattr__(self, "scheduled", integers(self.scheduled))
         if len(self.scheduled) != len(self.requests):
             msg = f"{len(self.scheduled)} counts for {len(self.requests)} requests"
@@ -185,7 +172,7 @@ class WriteLayout(ByContent):
 
     def __post_init__(self) -> None:
         """Take copies of the arrays."""
-        object.__setattr__(self, "requests", _requests(self.requests))
+        object.__setattr__(self, "requests", request_ids(self.requests))
         object.__setattr__(self, "counts", integers(self.counts))
         object.__setattr__(self, "slots", integers(self.slots))
         if len(self.counts) != len(self.requests):
@@ -225,9 +212,10 @@ class SaveCancelled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepDropped(ByContent):
-    """The step that was started cannot be saved: every name becomes ABSENT on its slots, its reads are dropped.
+    """Nobody can save the started step: its slots hold no row of any name from now on, and its reads are dropped.
 
-    Slots outside the pool are passed over: a step with one of them is what must be given up.
+    Its requests stay live, and its hits are forgotten: to mark one again, finish the request and start it anew. Slots
+    outside the pool are passed over, since such a slot is a reason to give a step up.
 
     Shapes: `slots: [k]`; copied.
     """
@@ -255,7 +243,7 @@ class ConsumeRequested:
 
     def __post_init__(self) -> None:
         """Take a copy of the ids."""
-        object.__setattr__(self, "requests", _requests(self.requests))
+        object.__setattr__(self, "requests", request_ids(self.requests))
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +338,7 @@ class WriteFailed:
     """A write cannot end as it should; a backend may say why."""
 
     write: WriteId
-    reason: str = field(default="", compare=False)
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,7 +360,7 @@ class GatherFailed:
     """A read, or a preserve for it, cannot end as it should; a backend may say why."""
 
     read: ReadId
-    reason: str = field(default="", compare=False)
+    reason: str = ""
 
 
 Completion: TypeAlias = (

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+import numpy as np
+
 from tenure.core.errors import ReadOrderError, WriteOrderError
 from tenure.core.rows.events import (
     CopyBegan,
@@ -76,12 +78,12 @@ _COMMITTED, _LOST = Occupancy.COMMITTED, Occupancy.LOST
 ROW_MOVES: Final[Mapping[tuple[Occupancy, Occupancy], str]] = MappingProxyType(
     {
         (_ABSENT, _IN_TRANSIT): "claimed",
-        (_IN_TRANSIT, _IN_TRANSIT): "claimed again, older row superseded",
-        (_IN_TRANSIT, _ABSENT): "slot computed without this name, or reset",
-        (_IN_TRANSIT, _COMMITTED): "write written, same claim",
-        (_IN_TRANSIT, _LOST): "write failed",
-        (_COMMITTED, _IN_TRANSIT): "claimed, planned reads preserved first",
-        (_COMMITTED, _ABSENT): "slot computed without this name, or reset",
+        (_IN_TRANSIT, _IN_TRANSIT): "claimed anew, superseding",
+        (_IN_TRANSIT, _ABSENT): "computed by a step that does not emit it, or reset",
+        (_IN_TRANSIT, _COMMITTED): "its write reached WRITTEN",
+        (_IN_TRANSIT, _LOST): "its write reached FAILED",
+        (_COMMITTED, _IN_TRANSIT): "claimed, after planned reads were served",
+        (_COMMITTED, _ABSENT): "computed by a step that does not emit it, or reset",
         (_LOST, _ABSENT): "slot of a dropped step, or reset",
     }
 )
@@ -144,8 +146,8 @@ def _found(record: Write | Read | None, number: ReadId | WriteId, next_number: i
 
 
 def is_number(value: object) -> bool:
-    """Whether a caller gave a number, and no truth value."""
-    return type(value) is int
+    """Whether a caller gave a whole number of any kind, and no truth value."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def write_diagram() -> str:

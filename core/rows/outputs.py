@@ -105,6 +105,9 @@ def _kind_of(
         if not policy.infer or tokens == 1:
             return NameClass.LEFTOVER
         kind = NameClass.IMMEDIATE if is_rows else NameClass.LEFTOVER
+        if kind is NameClass.LEFTOVER and len(tables.classes) >= 2 * tables.config.names_max:
+            # Everything has a limit: what is emitted under ever new names is passed through and not held.
+            return kind
         classes.append((name, HeldClass(kind, shape)))
         return kind
     if held.kind is not NameClass.LEFTOVER and not is_rows:

@@ -1,6 +1,6 @@
 """What a save does to the reads of its step: confirmed, planned anew, dropped, or found impossible (R02, R14).
 
-A hit of step N reads the slots as they stand after step N's save; what was planned before was a guess.
+What a start planned was a guess: which rows a hit means is known when the claims of its own step are made.
 """
 
 import numpy as np

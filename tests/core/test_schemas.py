@@ -62,6 +62,7 @@ def some(hint: Any) -> st.SearchStrategy[Any]:
         RowPolicy: policies(),
         WriteLayout: layouts(),
         Extended: extensions(),
+        Output: outputs(),
     }
     if hint in plain:
         return plain[hint]
@@ -70,6 +71,12 @@ def some(hint: Any) -> st.SearchStrategy[Any]:
     hints = get_type_hints(hint)
     names: list[str] = [*getattr(hint, "__dataclass_fields__", ()), *getattr(hint, "_fields", ())]
     return st.builds(hint, **{name: some(hints[name]) for name in names})
+
+
+def outputs() -> st.SearchStrategy[Output]:
+    """Outputs of any shape that there can be."""
+    sizes = st.lists(st.integers(0, 100), max_size=3).map(tuple)
+    return st.builds(Output, st.text(), st.none() | sizes, st.none() | st.text())
 
 
 @st.composite
@@ -129,7 +136,7 @@ def test_arrays_come_back_closed() -> None:
     assert np.dtype(np.int64) == found.slots.dtype
 
 
-def test_reason_of_a_failure_is_written_although_it_is_not_compared() -> None:
+def test_reason_of_a_failure_is_written() -> None:
     """It is what somebody looks for in a trace."""
     found = from_json(to_json(WriteFailed(3, "the device is gone")))
     assert isinstance(found, WriteFailed)
@@ -331,6 +338,13 @@ BAD_LINES: list[tuple[str, str]] = [
     (
         event('{"kind":"SaveRequested","layout":{"requests":[],"counts":[1],"slots":[],"padded":null},"outputs":[]}'),
         "1 counts",
+    ),
+    (
+        event(
+            '{"kind":"SaveRequested","layout":{"requests":[],"counts":[],"slots":[],"padded":null},'
+            '"outputs":[{"name":"m","shape":[2,-1],"dtype":null}]}'
+        ),
+        "cannot have the shape",
     ),
     (
         event('{"kind":"PolicyRegistered","policy":{"hidden":1,' + NOTHING + "}}"),

@@ -46,6 +46,7 @@ from tenure.core.rows.events import (
 )
 from tenure.core.rows.names import HIDDEN, Output
 from tenure.core.rows.view import ReadPhase
+from tenure.spec.rows.reference import Emitted
 from tests.rows.scene import COPIES, GATHERS, Scene, extended, started
 from tests.rows.test_cases_a import FIRST, SECOND, written
 
@@ -280,3 +281,15 @@ def test_r09_write_that_was_flushed_and_whose_request_ended_is_copied_once() -> 
     scene.start(Finished("a"))
 
     assert [2] == [each.write for each in scene.commands.values() if isinstance(each, CopyDeferred)]
+
+
+def test_r15_names_that_are_new_in_every_step_are_not_held_for_ever() -> None:
+    """A leftover with a fresh name each step must not fill a table."""
+    scene = Scene(policy=RowPolicy(), names_max=2)
+    scene.start(Started("a", 0))
+    for number in range(8):
+        extra: dict[str, Any] = {f"n{number}": Emitted(Output(f"n{number}", (7, 2), "float32"), [0] * 7)}
+        step = scene.step(extended(a=2), batch={"a": (2 * number, 2 * number + 1)}, h=[0] * 2, **extra)
+        scene.tell(StepDiscarded(step))
+
+    assert 4 == len(scene.view.classes)
