@@ -122,6 +122,12 @@ LifeCycle: TypeAlias = Started | Extended | Resumed | Replaced | Finished | Abor
 # --- Calls of the engine --------------------------------------------------------------------------------------
 
 
+def _check_policy(policy: object) -> None:
+    if not isinstance(policy, RowPolicy):
+        msg = f"expected a RowPolicy, found {policy!r}"
+        raise TypeError(msg)
+
+
 @dataclass(frozen=True, slots=True)
 class PolicyRegistered:
     """The model's policy is known; before the first step only.
@@ -134,10 +140,7 @@ class PolicyRegistered:
 
     def __post_init__(self) -> None:
         """Refuse what is no policy."""
-        given: object = self.policy
-        if not isinstance(given, RowPolicy):
-            msg = f"expected a RowPolicy, found {given!r}"
-            raise TypeError(msg)
+        _check_policy(self.policy)
 
 
 @dataclass(frozen=True, slots=True)
