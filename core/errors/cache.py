@@ -37,12 +37,12 @@ class RowsOwedError(ContractError):
 
     request: int | str
     block: int
-    owner: int | str
+    owed_by: int | str
 
     def sentence(self) -> str:
         return (
             f"{request_name(self.request)}: the hash of block {self.block} is visible, and its rows are still to be "
-            f"computed by {request_name(self.owner)}; schedule that request first (again, if its step was given up)"
+            f"computed by {request_name(self.owed_by)}; schedule that request first (again, if its step was given up)"
         )
 
 

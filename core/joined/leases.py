@@ -61,9 +61,9 @@ def on_allocation_requested(state: CacheState, event: block_values.AllocationReq
 
 def _is_servable(state: CacheState, block: BlockId, expected: ContentIdentity) -> bool:
     """X01, X05: whether a visible block holds this content, or will when the request that is scheduled computed it."""
-    owner = state.unsaved.get(block)
-    if owner is not None:
-        return state.tracks[owner].group == expected.group
+    owed_by = state.unsaved.get(block)
+    if owed_by is not None:
+        return state.tracks[owed_by].group == expected.group
     return state.rows.tables.identities.get(block) == expected
 
 

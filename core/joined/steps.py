@@ -127,12 +127,12 @@ def on_batch_started(state: CacheState) -> CacheTransition:
 def _check_owed(state: CacheState, request: RequestId, lease: Lease, track: Track) -> None:
     size = state.config.blocks.block_size
     for block in lease.copies[: track.hit // size] if len(state.unsaved) else ():
-        owner = state.unsaved.get(block)
-        if owner is None:
+        owed_by = state.unsaved.get(block)
+        if owed_by is None:
             continue
-        position = find_lease(state.blocks.tables, owner).copies.index(block)
-        if not any(each.request == owner and each.after >= (position + 1) * size for each in state.batch):
-            raise RowsOwedError(request, block, owner)
+        position = find_lease(state.blocks.tables, owed_by).copies.index(block)
+        if not any(each.request == owed_by and each.after >= (position + 1) * size for each in state.batch):
+            raise RowsOwedError(request, block, owed_by)
 
 
 def _arrival(state: CacheState, each: Scheduled, lease: Lease, track: Track) -> events.Started | events.Resumed:

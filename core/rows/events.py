@@ -366,9 +366,18 @@ class GatherFailed:
     reason: str = ""
 
 
-Completion: TypeAlias = (
-    CopyBegan | CopyCompleted | ScatterCompleted | WriteFailed | GatherBegan | GatherCompleted | GatherFailed
+CommandAnswer: TypeAlias = (
+    SavePublished
+    | SaveCancelled
+    | CopyBegan
+    | CopyCompleted
+    | ScatterCompleted
+    | WriteFailed
+    | GatherBegan
+    | GatherCompleted
+    | GatherFailed
 )
+"""What commands carry, and whoever carries them out tells verbatim."""
 
 RowEvent: TypeAlias = (
     StepStarted

@@ -17,7 +17,7 @@ from tenure.spec.blocks import rules_lifecycles as lifecycles
 from tenure.spec.blocks import rules_pool as pool
 from tenure.spec.blocks.rule import Observation, StateCheck, TransitionCheck
 from tenure.spec.blocks.rule_texts import RULES
-from tenure.spec.judging import Findings, broken, raise_first
+from tenure.spec.judging import Findings, Judge, raise_first
 
 __all__ = [
     "RULES",
@@ -84,40 +84,17 @@ TRANSITION_CHECKS: Final[tuple[tuple[str, TransitionCheck], ...]] = (
 )
 """What an accepted event must satisfy. A refused one is judged by `broken_refusal` (I14)."""
 
-
-def broken_rules(view: BlockView) -> Findings:
-    """Every rule that a state breaks, with what was found where."""
-    return broken(STATE_CHECKS, view)
-
-
-def broken_transition_rules(observation: Observation) -> Findings:
-    """Every rule that an accepted event breaks, with what was found where."""
-    return broken(TRANSITION_CHECKS, observation)
+JUDGE: Final = Judge[BlockView, Observation](STATE_CHECKS, TRANSITION_CHECKS, lambda seen: seen.after)
+broken_rules = JUDGE.broken_rules
+broken_transition_rules = JUDGE.broken_transition_rules
+check_view = JUDGE.check_view
+check_observation = JUDGE.check_observation
 
 
 def broken_refusal(before: BlockView, event: Event, after: BlockView) -> Findings:
     """I14, if a refused event broke it."""
     found = events.refusal_changes_nothing(before, event, after)
     return [] if found is None else [("I14", found)]
-
-
-def check_view(view: BlockView) -> None:
-    """Judge a state.
-
-    Raises:
-        InvariantViolation: with the first rule that the state breaks.
-    """
-    raise_first(broken_rules(view))
-
-
-def check_observation(observation: Observation) -> None:
-    """Judge an accepted event, and the state it led to.
-
-    Raises:
-        InvariantViolation: with the first rule that is broken.
-    """
-    raise_first(broken_transition_rules(observation))
-    check_view(observation.after)
 
 
 def check_refusal(before: BlockView, event: Event, after: BlockView) -> None:

@@ -19,7 +19,7 @@ from tenure.core.joined.values import (
 from tenure.core.rows.events import SavePublished
 from tenure.core.rows.names import HIDDEN
 from tenure.core.rows.view import Occupancy, ReadPhase
-from tenure.spec.judging import Findings, broken, raise_first
+from tenure.spec.judging import Judge
 from tenure.spec.rule import Finding, Rule
 
 _SOURCE: Final = "the requirement of the joined cache"
@@ -160,10 +160,10 @@ def kv_events_tell_what_is_visible(seen: CacheObservation) -> Finding:
 
 def owed_rows_have_somebody_to_compute_them(view: CacheView) -> Finding:
     """X04."""
-    for block, owner in view.unsaved.items():
-        lease = view.blocks.leases.get(owner)
+    for block, owed_by in view.unsaved.items():
+        lease = view.blocks.leases.get(owed_by)
         if lease is None or block not in lease.copies:
-            return f"the rows of block {block} are to be computed by request {owner!r}, which does not hold it"
+            return f"the rows of block {block} are to be computed by request {owed_by!r}, which does not hold it"
     return None
 
 
@@ -180,10 +180,10 @@ def shared_blocks_are_of_one_group(view: CacheView) -> Finding:
 
 
 def _group_of(view: CacheView, block: BlockId) -> tuple[int | None, str] | None:
-    owner: RequestId | None = view.unsaved.get(block)
-    if owner is not None:
+    owed_by: RequestId | None = view.unsaved.get(block)
+    if owed_by is not None:
         copy = view.blocks.copies[block]
-        return (copy.block_hash if isinstance(copy, CachedCopy) else None, view.tracks[owner].group)
+        return (copy.block_hash if isinstance(copy, CachedCopy) else None, view.tracks[owed_by].group)
     identity = view.rows.identities.get(block)
     return None if identity is None else (identity.hash, identity.group)
 
@@ -202,21 +202,7 @@ TRANSITION_CHECKS: Final[tuple[tuple[str, TransitionCheck], ...]] = (
 )
 """What an accepted event must satisfy."""
 
-
-def broken_rules(view: CacheView) -> Findings:
-    """Every rule that a state breaks, with what was found where."""
-    return broken(STATE_CHECKS, view)
-
-
-def broken_transition_rules(seen: CacheObservation) -> Findings:
-    """Every rule that an accepted event breaks, with what was found where."""
-    return broken(TRANSITION_CHECKS, seen)
-
-
-def check_observation(seen: CacheObservation) -> None:
-    """Judge an accepted event, and the state it led to.
-
-    Raises:
-        InvariantViolation: with the first rule that is broken.
-    """
-    raise_first((*broken_transition_rules(seen), *broken_rules(seen.after)))
+JUDGE: Final = Judge[CacheView, CacheObservation](STATE_CHECKS, TRANSITION_CHECKS, lambda seen: seen.after)
+broken_rules = JUDGE.broken_rules
+broken_transition_rules = JUDGE.broken_transition_rules
+check_observation = JUDGE.check_observation

@@ -25,7 +25,7 @@ from tenure.core.rows.commands import (
     ScatterRows,
     ScheduleGather,
 )
-from tenure.core.rows.events import RowEvent, SavePublished, StepId
+from tenure.core.rows.events import CommandAnswer, SavePublished, StepId
 from tenure.spec.rows.jobs import POOL, Job, LiveOutputs, job_of
 from tenure.spec.rows.memory import Buffer, Memory, Place, Row, User
 
@@ -67,7 +67,7 @@ class Interpreter:
         self._open: dict[CommandId, Issued] = {}
         self._ended: dict[CommandId, User] = {}
         self._failed_reads: set[int] = set()
-        self._due: dict[CommandId, tuple[RowEvent, ...]] = {}
+        self._due: dict[CommandId, tuple[CommandAnswer, ...]] = {}
         self._last_in_lane: dict[Lane, CommandId] = {}
         self._readings: dict[ReadingId, Reading] = {}
         self._leftovers: tuple[StepId, LiveOutputs] = (0, {})
@@ -139,7 +139,7 @@ class Interpreter:
             self.memory.allocate(job.targets)
 
     @staticmethod
-    def _answers_at_once(command: RowCommand) -> tuple[RowEvent, ...]:
+    def _answers_at_once(command: RowCommand) -> tuple[CommandAnswer, ...]:
         """A freeze is answered when it is launched, and a copy is taken before it runs."""
         match command:
             case FreezeRows():
@@ -276,7 +276,7 @@ class Interpreter:
     def _close(self, number: CommandId) -> None:
         self._ended[number] = self._open.pop(number).user
 
-    def tell(self, number: CommandId) -> RowEvent:
+    def tell(self, number: CommandId) -> CommandAnswer:
         """The next answer of a command, which the machine is told now."""
         answer, *later = self._due.pop(number)
         if later:

@@ -12,7 +12,7 @@ from typing import Final
 from tenure.core.errors import TenureError
 from tenure.core.rows.events import RowEvent, WaitTimedOut
 from tenure.core.rows.view import RowView
-from tenure.spec.judging import Findings, broken, raise_first
+from tenure.spec.judging import Findings, Judge, raise_first
 from tenure.spec.rows import rules_claims as claims
 from tenure.spec.rows import rules_commands as commands
 from tenure.spec.rows import rules_counters as counters
@@ -129,40 +129,17 @@ PLACES: Final = MappingProxyType[RuleKind, str](
 )
 """Where a rule of each kind is put to the test."""
 
-
-def broken_rules(view: RowView) -> Findings:
-    """Every rule that a state breaks, with what was found where."""
-    return broken(STATE_CHECKS, view)
-
-
-def broken_transition_rules(observation: RowObservation) -> Findings:
-    """Every rule that an accepted event breaks, with what was found where."""
-    return broken(TRANSITION_CHECKS, observation)
+JUDGE: Final = Judge[RowView, RowObservation](STATE_CHECKS, TRANSITION_CHECKS, lambda seen: seen.after)
+broken_rules = JUDGE.broken_rules
+broken_transition_rules = JUDGE.broken_transition_rules
+check_view = JUDGE.check_view
+check_observation = JUDGE.check_observation
 
 
 def broken_refusal(before: RowView, event: RowEvent, after: RowView) -> Findings:
     """R15, if a refused event broke it."""
     found = inputs.refusal_changes_nothing(before, event, after)
     return [] if found is None else [("R15", found)]
-
-
-def check_view(view: RowView) -> None:
-    """Judge a state.
-
-    Raises:
-        InvariantViolation: with the first rule that the state breaks.
-    """
-    raise_first(broken_rules(view))
-
-
-def check_observation(observation: RowObservation) -> None:
-    """Judge an accepted event, and the state it led to.
-
-    Raises:
-        InvariantViolation: with the first rule that is broken.
-    """
-    raise_first(broken_transition_rules(observation))
-    check_view(observation.after)
 
 
 def check_refusal(before: RowView, event: RowEvent, after: RowView) -> None:

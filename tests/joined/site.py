@@ -135,6 +135,17 @@ class Site:
         answer = self.tell(AllocationRequested(request, len(self.tokens[request]), reuse))
         return isinstance(answer, Ready)
 
+    def arrive(
+        self,
+        request: RequestId,
+        prompt: Sequence[int],
+        group: str | None = None,
+        hashes: Sequence[int] | None = None,
+    ) -> bool:
+        """A request arrives and asks for capacity; whether there was any."""
+        self.open(request, prompt, group, hashes=hashes)
+        return self.allocate(request)
+
     def generate(self, request: RequestId, token: int) -> None:
         """The next output token."""
         self.tell(TokenGenerated(request, token))
@@ -214,10 +225,10 @@ class Site:
 
     # --- The device and its consumers -------------------------------------------------------------------------
 
-    def run_one(self, choice: int = 0) -> bool:
+    def run_one(self, choice: int = 0, passing_over: tuple[type[RowCommand], ...] = ()) -> bool:
         """Let the device do one of the things that it may do; whether there was any."""
         device = self.device
-        due = [number for number in device.due if not isinstance(self.commands[number], FreezeRows)]
+        due = [number for number in device.due if not isinstance(self.commands[number], (FreezeRows, *passing_over))]
         moves: list[tuple[str, CommandId]] = [
             *(("tell", number) for number in due),
             *(("end", number) for number in device.can_end),
@@ -227,7 +238,7 @@ class Site:
             return False
         act, number = moves[choice % len(moves)]
         if act == "tell":
-            self.tell(device.tell(number))  # type: ignore[arg-type]
+            self.tell(device.tell(number))
         else:
             getattr(device, act)(number)
         return True

@@ -35,7 +35,7 @@ from tenure.core.errors import (
 )
 from tenure.core.joined.values import BatchDropped, BatchSaveRequested, BatchStarted, TokensScheduled
 from tenure.core.rows.answers import ResetAnswered
-from tenure.core.rows.commands import CopyPage
+from tenure.core.rows.commands import CopyPage, GatherRows, ScheduleGather
 from tenure.core.rows.events import (
     ResetRequested,
     SaveCancelled,
@@ -61,8 +61,7 @@ def test_x01_hit_comes_with_its_rows() -> None:
     """The blocks that the block machine grants are those whose rows the row machine serves."""
     site = Site()
     finished(site, "a", [1, 2, 3, 4, 5])
-    site.open("b", [1, 2, 3, 4, 9])
-    site.allocate("b")
+    assert site.arrive("b", [1, 2, 3, 4, 9])
     assert 4 == site.view.tracks["b"].hit
     step = site.step("b")
 
@@ -73,8 +72,7 @@ def test_x01_hit_comes_with_its_rows() -> None:
 def test_x01_hash_is_not_visible_before_its_rows_are_published() -> None:
     """With visibility "computed": while a step runs, and if it is given up, nobody can hit what it computes."""
     site = Site()
-    site.open("a", [1, 2, 3])
-    site.allocate("a")
+    assert site.arrive("a", [1, 2, 3])
     site.schedule("a")
     site.start()
     assert not site.view.blocks.index
@@ -90,11 +88,9 @@ def test_x01_same_step_hit_where_hashes_are_visible_when_scheduled() -> None:
     """Request b shares the block that a computes in the same step, and gets a's fresh rows."""
     site = Site("scheduled", num_blocks=3)
     finished(site, "old", [7, 7, 7])
-    site.open("a", [1, 2, 3])
-    site.allocate("a")
+    assert site.arrive("a", [1, 2, 3])
     site.schedule("a")
-    site.open("b", [1, 2, 9])
-    site.allocate("b")
+    assert site.arrive("b", [1, 2, 9])
     assert 2 == site.view.tracks["b"].hit
     step = site.step("b")
 
@@ -104,13 +100,11 @@ def test_x01_same_step_hit_where_hashes_are_visible_when_scheduled() -> None:
 def test_x01_hit_on_a_block_that_is_owed_waits_for_its_owner() -> None:
     """After its step was given up, the rows come with the step that computes them again."""
     site = Site("scheduled")
-    site.open("a", [1, 2, 3])
-    site.allocate("a")
+    assert site.arrive("a", [1, 2, 3])
     site.schedule("a")
     site.start()
     site.drop()
-    site.open("b", [1, 2, 9])
-    site.allocate("b")
+    assert site.arrive("b", [1, 2, 9])
     site.schedule("b")
     with pytest.raises(RowsOwedError, match="to be computed by request 'a'"):
         site.start()
@@ -124,8 +118,7 @@ def test_x01_hit_on_a_block_that_is_owed_waits_for_its_owner() -> None:
 def test_x01_step_without_hidden_states_is_refused() -> None:
     """Its blocks would be visible and could never be served."""
     site = Site()
-    site.open("a", [1, 2, 3])
-    site.allocate("a")
+    assert site.arrive("a", [1, 2, 3])
     site.schedule("a")
     site.start()
 
@@ -137,8 +130,7 @@ def test_x01_hit_of_a_dropped_step_is_marked_again() -> None:
     """The row machine forgets hits of a step that is given up; the request still gets all its rows once."""
     site = Site()
     finished(site, "a", [1, 2, 3])
-    site.open("b", [1, 2, 9])
-    site.allocate("b")
+    assert site.arrive("b", [1, 2, 9])
     site.schedule("b")
     site.start()
     site.drop()
@@ -178,8 +170,7 @@ def test_x02_shared_block_is_not_written_after_a_reuse_inside_it() -> None:
 def test_x02_lease_is_kept_until_its_step_is_saved() -> None:
     """Its slots would belong to somebody else when the rows are written."""
     site = Site()
-    site.open("a", [1, 2, 3])
-    site.allocate("a")
+    assert site.arrive("a", [1, 2, 3])
     site.schedule("a")
     site.start()
     for event in (LeaseFinished("a"), LeasePreempted("a")):
@@ -196,8 +187,7 @@ def test_x02_lease_is_kept_until_its_step_is_saved() -> None:
 def test_x02_preemption_withdraws_what_was_scheduled() -> None:
     """A scheduler that preempts within the step it is making."""
     site = Site()
-    site.open("a", [1, 2, 3])
-    site.allocate("a")
+    assert site.arrive("a", [1, 2, 3])
     site.schedule("a")
     site.tell(LeasePreempted("a"))
     assert () == site.view.batch
@@ -210,23 +200,17 @@ def test_x03_read_of_a_block_outlives_its_next_tenant() -> None:
     """The block of b's hit is evicted and computed by c before b's builder comes."""
     site = Site(num_blocks=2, pages=4)
     finished(site, "a", [1, 2])
-    site.open("b", [1, 2, 9])
-    site.allocate("b")
+    site.start()
+    site.drain()
+    assert site.arrive("b", [1, 2, 9])
     late = site.step("b")
     site.tell(LeaseFinished("b"))
-    while [each for each in site.device.open if isinstance(each, CopyPage)] or site.view.rows.writes:
-        numbers = [n for n in site.device.due if type(site.commands[n]).__name__ in ("CopyPage", "ScatterRows")]
-        if numbers:
-            site.tell(site.device.tell(numbers[0]))  # type: ignore[arg-type]
-        elif site.device.can_end:
-            site.device.end(site.device.can_end[0])
-        elif site.device.can_begin:
-            site.device.begin(site.device.can_begin[0])
-        else:
-            break
-    site.open("c", [5, 6, 7])
-    assert site.allocate("c")
+    site.start()
+    while site.run_one(passing_over=(GatherRows, ScheduleGather)):
+        pass
+    assert site.arrive("c", [5, 6, 7])
     site.step("c")
+    assert site.view.rows.counters.rows_preserved == 6
     site.drain()
 
     assert site.materialize(late, "b")
@@ -235,8 +219,7 @@ def test_x03_read_of_a_block_outlives_its_next_tenant() -> None:
 def test_x04_finished_request_owes_no_rows() -> None:
     """A visible hash whose rows would never come; the request is scheduled again first."""
     site = Site("scheduled")
-    site.open("a", [1, 2, 3])
-    site.allocate("a")
+    assert site.arrive("a", [1, 2, 3])
     site.schedule("a")
     for event in (LeaseFinished("a"), LeasePreempted("a")):
         with pytest.raises(RowsOwedError):
@@ -253,8 +236,7 @@ def test_x04_finished_request_owes_no_rows() -> None:
 def test_x04_hash_and_rows_are_published_in_one() -> None:
     """The KV event leaves with the transition that claims the rows, or not at all."""
     site = Site()
-    site.open("a", [1, 2, 3])
-    site.allocate("a")
+    assert site.arrive("a", [1, 2, 3])
     site.schedule("a")
     site.start()
     site.request_save()
@@ -262,7 +244,7 @@ def test_x04_hash_and_rows_are_published_in_one() -> None:
     before = site.view.blocks.next_event_id
     site.device.fail(freeze)
     assert isinstance(site.commands[freeze].failed, SaveCancelled)
-    site.tell(site.device.tell(freeze))  # type: ignore[arg-type]
+    site.tell(site.device.tell(freeze))
     assert before == site.view.blocks.next_event_id
     site.save()
 
@@ -273,8 +255,7 @@ def test_x04_hash_and_rows_are_published_in_one() -> None:
 def test_x05_colliding_hash_of_another_group_is_not_shared(visibility: str) -> None:
     """Two groups' chains meet in the 64 bits of a hash."""
     site = Site(visibility)
-    site.open("a", [1, 2, 3], "red", hashes=[77])
-    site.allocate("a")
+    assert site.arrive("a", [1, 2, 3], "red", hashes=[77])
     site.schedule("a")
     if visibility == "computed":
         site.start()
@@ -299,8 +280,7 @@ def test_r24_x01_reset_forgets_hashes_and_rows_together() -> None:
     assert site.tell(ResetRequested()) == ResetAnswered(done=True)
     site.drain()
     assert not site.view.blocks.index
-    site.open("b", [1, 2, 3, 4, 5])
-    site.allocate("b")
+    assert site.arrive("b", [1, 2, 3, 4, 5])
 
     assert 0 == site.view.tracks["b"].hit
     assert site.materialize(site.step("b"), "b")
@@ -309,8 +289,7 @@ def test_r24_x01_reset_forgets_hashes_and_rows_together() -> None:
 def test_r24_reset_is_refused_while_anything_lives() -> None:
     """And changes nothing."""
     site = Site()
-    site.open("a", [1, 2, 3])
-    site.allocate("a")
+    assert site.arrive("a", [1, 2, 3])
     step = site.step("a")
     before = site.state
     assert site.tell(ResetRequested()) == ResetAnswered(done=False)
@@ -323,8 +302,7 @@ def test_r24_reset_is_refused_while_anything_lives() -> None:
 def test_r12_r24_reset_after_a_failure_preempts_what_runs() -> None:
     """Their requests start anew, and miss."""
     site = Site()
-    site.open("a", [1, 2, 3])
-    site.allocate("a")
+    assert site.arrive("a", [1, 2, 3])
     site.step("a")
     (copy,) = (number for number, command in site.commands.items() if isinstance(command, CopyPage))
     while copy not in site.device.can_fail:
@@ -360,8 +338,7 @@ def test_joined_cache_is_told_no_event_that_it_tells_itself() -> None:
 def test_step_is_scheduled_started_and_saved_in_this_order() -> None:
     """Every other order is refused and changes nothing."""
     site = Site()
-    site.open("a", [1, 2, 3])
-    site.allocate("a")
+    assert site.arrive("a", [1, 2, 3])
     for event in (BatchDropped(), BatchSaveRequested(())):
         with pytest.raises(StepNotStartedError):
             site.tell(event)
@@ -381,15 +358,13 @@ def test_step_is_scheduled_started_and_saved_in_this_order() -> None:
 def test_decoded_blocks_are_hit_like_prompts() -> None:
     """A block that generation filled is named, saved and shared like one of a prompt."""
     site = Site()
-    site.open("a", [1, 2, 3])
-    site.allocate("a")
+    assert site.arrive("a", [1, 2, 3])
     site.materialize(site.step("a"), "a")
     for token in (4, 5):
         site.generate("a", token)
         site.allocate("a")
         site.materialize(site.step("a"), "a")
-    site.open("b", [1, 2, 3, 4, 9])
-    site.allocate("b")
+    assert site.arrive("b", [1, 2, 3, 4, 9])
     assert 4 == site.view.tracks["b"].hit
 
     assert site.materialize(site.step("b"), "b")
@@ -408,8 +383,7 @@ def test_machines_that_do_not_fit_are_refused(blocks: int, size: int, what: str)
 def test_next_step_is_scheduled_behind_the_one_that_runs() -> None:
     """Schedulers work ahead; what they scheduled behind a step that is given up is withdrawn with it."""
     site = Site()
-    site.open("a", [1, 2, 3, 4, 5])
-    site.allocate("a")
+    assert site.arrive("a", [1, 2, 3, 4, 5])
     site.schedule("a", 2)
     site.start()
     site.schedule("a", 2)
@@ -429,14 +403,12 @@ def test_x02_lease_that_waits_for_a_transfer_is_not_scheduled() -> None:
     """Its blocks are still read by somebody."""
     site = Site(num_blocks=2)
     finished(site, "a", [1, 2, 3, 4])
-    site.open("b", [1, 2, 9])
-    site.allocate("b")
+    assert site.arrive("b", [1, 2, 9])
     sources = site.tell(StoreSourcesSnapshotted("b", (0,)))
     assert isinstance(sources, Sources)
     site.tell(DependencyAttached("b", sources.snapshot, 5))
     site.tell(LeaseFinished("b"))
-    site.open("c", [7, 7, 7])
-    site.allocate("c")
+    assert site.arrive("c", [7, 7, 7])
     with pytest.raises(UnauthorizedWriteError, match=r"before dependencies \[5\]"):
         site.schedule("c")
 
@@ -468,13 +440,11 @@ def test_r24_reset_with_all_capacity_promised_away() -> None:
 def test_x01_resumed_hit_on_owed_blocks_is_still_owed_after_a_drop() -> None:
     """The row machine marks no hit of a resumption, and the join must not forget it with the step."""
     site = Site("scheduled", num_blocks=10)
-    site.open("b", [1, 1, 1, 1, 2])
-    site.allocate("b")
+    assert site.arrive("b", [1, 1, 1, 1, 2])
     site.materialize(site.step("b"), "b")
     site.tell(LeasePreempted("b"))
     finished(site, "c", list(range(20, 39)))
-    site.open("a", [1, 1, 1, 1, 1])
-    site.allocate("a")
+    assert site.arrive("a", [1, 1, 1, 1, 1])
     site.schedule("a")
     site.allocate("b")
     assert 4 == site.view.tracks["b"].hit
@@ -494,8 +464,7 @@ def test_x01_resumed_hit_on_owed_blocks_is_still_owed_after_a_drop() -> None:
 def test_x05_groups_outlive_a_reset_after_a_failure() -> None:
     """A request that starts anew is of the group it was of."""
     site = Site()
-    site.open("a", [1, 2, 3], "red")
-    site.allocate("a")
+    assert site.arrive("a", [1, 2, 3], "red")
     site.step("a")
     (copy,) = (number for number, command in site.commands.items() if isinstance(command, CopyPage))
     while copy not in site.device.can_fail:
@@ -512,8 +481,7 @@ def test_x05_groups_outlive_a_reset_after_a_failure() -> None:
 def test_r18_preempted_request_that_finishes_is_ended_for_the_row_machine_too() -> None:
     """It is live there until then."""
     site = Site()
-    site.open("a", [1, 2, 3])
-    site.allocate("a")
+    assert site.arrive("a", [1, 2, 3])
     site.materialize(site.step("a"), "a")
     site.tell(LeasePreempted("a"))
     assert {"a"} == set(site.view.rows.live)
