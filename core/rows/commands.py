@@ -226,3 +226,16 @@ class ReleaseBuffers(ByContent):
 RowCommand: TypeAlias = (
     FreezeRows | CopyPage | CopyDeferred | ScatterRows | PreserveRows | ScheduleGather | GatherRows | ReleaseBuffers
 )
+
+CommandAnswer: TypeAlias = (
+    SavePublished
+    | SaveCancelled
+    | CopyBegan
+    | CopyCompleted
+    | ScatterCompleted
+    | WriteFailed
+    | GatherBegan
+    | GatherCompleted
+    | GatherFailed
+)
+"""What commands carry, and whoever carries them out tells verbatim."""

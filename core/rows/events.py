@@ -366,19 +366,6 @@ class GatherFailed:
     reason: str = ""
 
 
-CommandAnswer: TypeAlias = (
-    SavePublished
-    | SaveCancelled
-    | CopyBegan
-    | CopyCompleted
-    | ScatterCompleted
-    | WriteFailed
-    | GatherBegan
-    | GatherCompleted
-    | GatherFailed
-)
-"""What commands carry, and whoever carries them out tells verbatim."""
-
 RowEvent: TypeAlias = (
     StepStarted
     | SaveRequested

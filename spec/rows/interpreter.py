@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from tenure.core.errors import InvariantViolation
 from tenure.core.rows.commands import (
+    CommandAnswer,
     CommandId,
     CopyDeferred,
     CopyPage,
@@ -25,7 +26,7 @@ from tenure.core.rows.commands import (
     ScatterRows,
     ScheduleGather,
 )
-from tenure.core.rows.events import CommandAnswer, SavePublished, StepId
+from tenure.core.rows.events import SavePublished, StepId
 from tenure.spec.rows.jobs import POOL, Job, LiveOutputs, job_of
 from tenure.spec.rows.memory import Buffer, Memory, Place, Row, User
 
