@@ -95,6 +95,15 @@ class RowConfig(BaseModel):
         names_max: names that may be registered.
         pool_bytes_max: bytes that the pool may take, all names together; None for no limit.
         wait_timeout_s: seconds that a call waits at most; for whoever waits.
+        page_locked_bytes_max: page-locked bytes that staging may take; None for no limit. Checked where a device is
+            bound: when it is, for names whose rows are known by then, and when a name is first seen.
+        copy_chunk_bytes: bytes that one operation of a device copies at most; longer copies are cut, so that what
+            waits behind them on the same link gets its turn.
+        kernel_block_size: tokens per block of the attention kernel's block table; None if it is `block_size`. It must
+            divide `block_size`.
+        kv_groups: KV cache groups of the engine. Only one can be mirrored by slot.
+        context_parallel: ranks that share the context of one request. Only one can be mirrored.
+        speculative_tokens: drafted tokens a step. Rows of tokens that are not accepted yet cannot be mirrored.
         kv_role: the part of this engine in transfers of KV. What a remote producer computed has no rows here, so a
             consumer is refused.
     """
@@ -110,6 +119,12 @@ class RowConfig(BaseModel):
     names_max: int = Field(default=256, gt=0)
     pool_bytes_max: int | None = Field(default=None, gt=0)
     wait_timeout_s: float = Field(default=30.0, gt=0)
+    page_locked_bytes_max: int | None = Field(default=None, gt=0)
+    copy_chunk_bytes: int = Field(default=2**26, ge=2**12)
+    kernel_block_size: int | None = Field(default=None, gt=0)
+    kv_groups: int = Field(default=1, gt=0)
+    context_parallel: int = Field(default=1, gt=0)
+    speculative_tokens: int = Field(default=0, ge=0)
     kv_role: Literal["none", "producer", "consumer", "both"] = "none"
 
     @property
@@ -128,10 +143,36 @@ class RowConfig(BaseModel):
                 f"lags so far needs {self.builder_lag_max + 1} pages, or it waits for ever (R07)"
             )
             raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _layout_can_be_mirrored(self) -> Self:
+        off = "switch the row cache off for this engine"
+        if self.kernel_block_size is not None and self.block_size % self.kernel_block_size:
+            msg = (
+                f"kernel_block_size is {self.kernel_block_size} and block_size is {self.block_size}: a block must be a "
+                "whole number of kernel blocks, or a slot has no place in it"
+            )
+            raise ValueError(msg)
+        if self.kv_groups > 1:
+            msg = f"kv_groups is {self.kv_groups}: a token has a slot in each group, and rows have one place; {off}"
+            raise ValueError(msg)
+        if self.context_parallel > 1:
+            msg = (
+                f"context_parallel is {self.context_parallel}: slots number the tokens of one rank, and a step emits "
+                f"those of all; {off}"
+            )
+            raise ValueError(msg)
+        if self.speculative_tokens:
+            msg = (
+                f"speculative_tokens is {self.speculative_tokens}: a step emits rows of drafted tokens before it is "
+                f"known which are accepted; {off}, or speculative decoding"
+            )
+            raise ValueError(msg)
         if self.kv_role in ("consumer", "both"):
             msg = (
                 f"kv_role is {self.kv_role!r}: tokens that a remote producer computed have no rows in this cache, so "
-                "their hits could never be served; switch the row cache off for this engine"
+                f"their hits could never be served; {off}"
             )
             raise ValueError(msg)
         return self

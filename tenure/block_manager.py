@@ -4,11 +4,9 @@ It holds the newest state behind one lock, offers the machine's operations as me
 in the order of their ids. It decides nothing that the machine does not decide.
 """
 
-import logging
-from collections import deque
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +21,6 @@ from tenure.core.blocks.values import (
     Answer,
     BlockHash,
     BlockId,
-    Command,
     DecodeReservationReleased,
     DecodeReservationRequested,
     DependencyAttached,
@@ -60,9 +57,8 @@ from tenure.core.blocks.values import (
 )
 from tenure.core.blocks.view import BlockView, PrefillCost, PrefixHit
 from tenure.core.config import BlockConfig
+from tenure.outbox import Outbox, Sink
 
-_LOG = logging.getLogger("tenure")
-Sink: TypeAlias = Callable[[Command], None]
 First = TypeVar("First", bound=Answer)
 Second = TypeVar("Second", bound=Answer)
 Found = TypeVar("Found")
@@ -112,11 +108,8 @@ class BlockManager:
             snapshots_max=snapshots_max,
         )
         self._state = BlockState.initial(self.config)
-        self._sink = sink
         self._lock = Lock()
-        # Commands in order; whoever holds the delivery lock hands them to the sink.
-        self._outbox: deque[Command] = deque()
-        self._delivery = Lock()
+        self._outbox = Outbox(sink)
 
     # --- Requests -----------------------------------------------------------------------------------------------
 
@@ -312,9 +305,9 @@ class BlockManager:
         with self._lock:
             state, answer, commands = transition(self._state, event)
             self._state = state
-            self._outbox.extend(commands)
+            self._outbox.put(commands)
         if commands:
-            self._deliver()
+            self._outbox.deliver()
         return answer
 
     @overload
@@ -330,32 +323,6 @@ class BlockManager:
         with self._lock:
             return question(self._state)
 
-    def _deliver(self) -> None:
-        """Hand the outbox to the sink, in order.
-
-        A thread that finds another one delivering leaves its commands to it; that one looks again after letting go
-        of the delivery lock, so nothing is left behind and a slow sink blocks nobody's transition.
-        """
-        while self._outbox and self._delivery.acquire(blocking=False):
-            try:
-                while self._outbox:
-                    self._hand_over(self._outbox.popleft())
-            finally:
-                self._delivery.release()
-
     def flush(self) -> None:
         """Wait until the sink was given everything that happened before this call. Not to be called by the sink."""
-        while True:
-            self._deliver()
-            with self._delivery:
-                if not self._outbox:
-                    return
-
-    def _hand_over(self, command: Command) -> None:
-        if self._sink is None:
-            return
-        try:
-            self._sink(command)
-        except Exception:
-            # The event's id stays used; a listener's fault must not reach the request that caused the event.
-            _LOG.exception("the sink failed on %r", command)
+        self._outbox.flush()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tenure.core.errors.base import BackendError, CapacityError, Scope, number_list, request_name
+from tenure.core.errors.base import BackendError, CapacityError, ContractError, Scope, number_list, request_name
 
 
 @dataclass(eq=False)
@@ -95,3 +95,82 @@ class ReadOrderError(BackendError):
         return (
             f"read {self.read} is {self.found}, and cannot take {self.completion}; answer each command once, in order"
         )
+
+
+@dataclass(eq=False)
+class OperationFailedError(BackendError):
+    """An operation of a device failed, or was passed over behind one that did."""
+
+    operation: str
+    reason: str
+
+    def sentence(self) -> str:
+        return f"a device could not {self.operation}: {self.reason}; look after the device"
+
+
+@dataclass(eq=False)
+class FreezeFailedError(BackendError):
+    """A step's rows could not be frozen; the save was cancelled, and all that it reserved was given back."""
+
+    scope: ClassVar[Scope] = Scope.CACHE
+    step: int
+    reason: str
+
+    def sentence(self) -> str:
+        return (
+            f"the rows of step {self.step} could not be frozen ({self.reason}), and its save was cancelled; save it "
+            "again while its outputs are there, or give it up with drop_step"
+        )
+
+
+@dataclass(eq=False)
+class CopyOutFailedError(BackendError):
+    """The rows of a materialize could not be copied out; the step can be materialized again."""
+
+    scope: ClassVar[Scope] = Scope.CACHE
+    step: int
+    reason: str
+
+    def sentence(self) -> str:
+        return f"the rows of step {self.step} could not be copied out ({self.reason}); materialize or discard it again"
+
+
+@dataclass(eq=False)
+class PageLockedMemoryError(CapacityError):
+    """More page-locked memory than may be taken, for one more name."""
+
+    scope: ClassVar[Scope] = Scope.CACHE
+    name: str
+    needed: int
+    used: int
+    limit: int
+    whose: str
+
+    def sentence(self) -> str:
+        return (
+            f"the pages of {self.name} need {self.needed} page-locked bytes, {self.used} are used and {self.whose} "
+            f"allows {self.limit}; lower pages or page_rows_max, or make it a leftover"
+        )
+
+
+@dataclass(eq=False)
+class ForeignTensorError(ContractError):
+    """An output that the device cannot copy from."""
+
+    name: str
+    found: str
+    expected: str
+
+    def sentence(self) -> str:
+        return f"{self.name} is {self.found}, and this cache's device takes {self.expected}"
+
+
+@dataclass(eq=False)
+class ExecutorBrokenError(BackendError):
+    """Commands are not carried out any more, because of a fault in a device or in Tenure."""
+
+    scope: ClassVar[Scope] = Scope.CACHE
+    reason: str
+
+    def sentence(self) -> str:
+        return f"commands are not carried out any more ({self.reason}); shut this cache down and make a new one"

@@ -215,3 +215,39 @@ class PoolExhaustedError(CapacityError):
             f"{self.name} needs {self.needed} bytes of pool, and {self.used} of {self.pool_bytes_max} are used; "
             "raise pool_bytes_max, or declare the name a leftover in the policy"
         )
+
+
+@dataclass(eq=False)
+class LayoutMissingError(ContractError):
+    """A step whose slots nobody said."""
+
+    def sentence(self) -> str:
+        return (
+            "nobody says which slots the step computes; give a layout (slots, to drop it), or make the cache with a "
+            "block table"
+        )
+
+
+@dataclass(eq=False)
+class TokenCountError(ContractError):
+    """A number of tokens unlike the layout's."""
+
+    found: int
+    expected: int
+
+    def sentence(self) -> str:
+        return (
+            f"num_tokens_unpadded is {self.found}, and the layout has {self.expected} tokens; "
+            "the block table is not the one of this batch"
+        )
+
+
+@dataclass(eq=False)
+class BatchRowError(ContractError):
+    """A row of the batch's block table that cannot be."""
+
+    request: int | str
+    problem: str
+
+    def sentence(self) -> str:
+        return f"{request_name(self.request)} in the block table of the batch: {self.problem}"

@@ -1,0 +1,61 @@
+"""numpy arrays as the engine's tensors: what a machine without torch works with.
+
+numpy has no bfloat16. An array of uint16 is taken for the bits of one, since no row may have that dtype, and rows of
+bfloat16 come back as uint16.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[Any]
+
+STORAGE: Final[Mapping[str, np.dtype[Any]]] = MappingProxyType(
+    {
+        "float32": np.dtype(np.float32),
+        "float16": np.dtype(np.float16),
+        "bfloat16": np.dtype(np.uint16),
+        "int32": np.dtype(np.int32),
+        "int64": np.dtype(np.int64),
+        "uint8": np.dtype(np.uint8),
+        "bool": np.dtype(np.bool_),
+    }
+)
+"""Per dtype of a row how numpy keeps it."""
+_NAMES: Final[Mapping[np.dtype[Any], str]] = MappingProxyType({kept: name for name, kept in STORAGE.items()})
+
+
+def copy_array(target: Array, source: Array) -> None:
+    """Copy rows of one shape and dtype."""
+    np.copyto(target, source)
+
+
+class NumpyTensors:
+    """numpy arrays, as they come and as they are given back."""
+
+    @property
+    def expected(self) -> str:
+        """What is taken, in words."""
+        return "numpy arrays"
+
+    def describe(self, value: object) -> tuple[tuple[int, ...], str] | None:
+        """Shape and dtype of an array; None for what is none."""
+        if not isinstance(value, np.ndarray):
+            return None
+        return value.shape, _NAMES.get(value.dtype, str(value.dtype))
+
+    def to_array(self, value: object) -> Array | None:
+        """An array over the memory of a tensor, in the dtype that it is kept in; None if there is none."""
+        return value if isinstance(value, np.ndarray) else None
+
+    def from_array(self, array: Array, dtype: str) -> Any:
+        """A tensor over the memory of an array that is kept for `dtype`."""
+        del dtype
+        return array
+
+    def own(self, value: Any) -> Any:
+        """A copy of a tensor, of whatever shape and dtype."""
+        return np.array(value)

@@ -1,0 +1,72 @@
+"""torch CPU tensors as the engine's tensors. Imports torch; nothing else of the CPU device does."""
+
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from tenure.backends.cpu.arrays import Array, NumpyTensors
+
+_NAMES: Final = MappingProxyType(
+    {
+        torch.float32: "float32",
+        torch.float16: "float16",
+        torch.bfloat16: "bfloat16",
+        torch.int32: "int32",
+        torch.int64: "int64",
+        torch.uint8: "uint8",
+        torch.bool: "bool",
+    }
+)
+_PARALLEL_BYTES: Final = 2**20
+"""From here on torch copies with all its threads, which is faster than numpy's one."""
+
+
+class TorchTensors:
+    """torch tensors as they come and as they are given back; numpy arrays are taken as well."""
+
+    def __init__(self) -> None:
+        self._numpy = NumpyTensors()
+
+    @property
+    def expected(self) -> str:
+        """What is taken, in words."""
+        return "torch tensors on the CPU, or numpy arrays"
+
+    def describe(self, value: object) -> tuple[tuple[int, ...], str] | None:
+        """Shape and dtype of a tensor; None for what is none."""
+        if isinstance(value, torch.Tensor):
+            return tuple(value.shape), _NAMES.get(value.dtype) or str(value.dtype).removeprefix("torch.")
+        return self._numpy.describe(value)
+
+    def to_array(self, value: object) -> Array | None:
+        """An array over the memory of a tensor, in the dtype that it is kept in; None if it is not on the CPU."""
+        if not isinstance(value, torch.Tensor):
+            return self._numpy.to_array(value)
+        if value.device.type != "cpu":
+            return None
+        value = value.detach()
+        bits = value.view(torch.uint16) if value.dtype is torch.bfloat16 else value
+        array: Array = bits.numpy()
+        return array
+
+    def from_array(self, array: Array, dtype: str) -> Any:
+        """A tensor over the memory of an array that is kept for `dtype`."""
+        tensor = torch.from_numpy(array)
+        return tensor.view(torch.bfloat16) if dtype == "bfloat16" else tensor
+
+    def own(self, value: Any) -> Any:
+        """A copy of a tensor on the CPU, of whatever shape and dtype."""
+        if not isinstance(value, torch.Tensor):
+            return self._numpy.own(value)
+        value = value.detach()
+        return value.clone() if value.device.type == "cpu" else value.cpu()
+
+
+def copy_array(target: Array, source: Array) -> None:
+    """Copy rows of one shape and dtype, large ones with all of torch's threads."""
+    if target.nbytes < _PARALLEL_BYTES or not source.flags.writeable or min(source.strides, default=0) < 0:
+        np.copyto(target, source)
+    else:
+        torch.from_numpy(target).copy_(torch.from_numpy(source))

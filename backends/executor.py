@@ -1,0 +1,261 @@
+"""The executor: turns commands into operations of a device, and brings their answers back.
+
+It decides nothing. Each command becomes: wait for the events of the commands that it names in `after`, operations in
+its lane, an event. `poll` finds the events that have completed and hands back the answers that the commands carried.
+Nothing here depends on how long anything takes.
+
+Whoever holds the machine's lock calls `accept` with the commands of a transition, in order. One thread at a time calls
+`run` and `poll`, without that lock (R19). The thread of the engine calls `freeze`, since what a forward pass leaves is
+there for it alone.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias, assert_never
+
+from tenure.backends.device import Device, Event, Lane, Rows
+from tenure.backends.gathers import Gathers
+from tenure.backends.leftovers import copied_leftover
+from tenure.backends.memory import Lease
+from tenure.backends.storage import Storage
+from tenure.core.config import RowConfig
+from tenure.core.errors import OperationFailedError
+from tenure.core.rows.commands import (
+    CommandAnswer,
+    CommandId,
+    CopyDeferred,
+    CopyPage,
+    FreezeRows,
+    GatherRows,
+    PreserveRows,
+    ReleaseBuffers,
+    RowCommand,
+    ScatterRows,
+    ScheduleGather,
+)
+from tenure.core.rows.events import GatherFailed, StepId, WriteFailed
+from tenure.core.rows.names import NameId, RowFormat
+
+Work: TypeAlias = CopyPage | CopyDeferred | ScatterRows | PreserveRows | GatherRows
+"""Commands that become operations in a lane other than COMPUTE."""
+
+
+class _Flight(NamedTuple):
+    """A command whose operations were asked for.
+
+    Attributes:
+        scratch: memory that the operations use and nobody else.
+        error: what a device said at the call; the answer waits for the event all the same.
+    """
+
+    command: FreezeRows | Work
+    event: Event
+    scratch: Sequence[Lease] = ()
+    error: OperationFailedError | None = None
+
+
+class Executor:
+    """Carries commands out on one device.
+
+    Attributes:
+        device: where.
+        storage: the memory that rows lie in.
+        bytes_copied: bytes by kind of copy: freeze, page, deferred, scatter, preserve, gather, copy_out.
+    """
+
+    def __init__(self, device: Device, config: RowConfig, formats: Iterable[RowFormat] = ()) -> None:
+        """Nothing is done yet; memory for the names of `formats` is there from the start.
+
+        Raises:
+            PageLockedMemoryError: their pages need more page-locked memory than the device or the configuration gives.
+            OperationFailedError: there is not so much memory.
+        """
+        self.device = device
+        self.bytes_copied: Counter[str] = Counter()
+        self.storage = Storage(device, config)
+        for each in formats:
+            self.storage.register(each)
+        self._gathers = Gathers(device, self.storage)
+        self._chunk_bytes = config.copy_chunk_bytes
+        self._accepted: deque[RowCommand] = deque()
+        self._answers: deque[CommandAnswer] = deque()
+        # Freezes that are to come, by step.
+        self._freezes: dict[StepId, FreezeRows] = {}
+        self._flights: dict[CommandId, _Flight] = {}
+        # What `after` may name and has not ended.
+        self._open: dict[CommandId, Event | None] = {}
+        # What `after` may name, and failed.
+        self._failed: dict[CommandId, OperationFailedError] = {}
+        self._postponed: list[ReleaseBuffers] = []
+
+    # --- Commands in ------------------------------------------------------------------------------------------------
+
+    def accept(self, commands: Iterable[RowCommand]) -> None:
+        """Take the commands of one transition; nothing is carried out here."""
+        for command in commands:
+            if isinstance(command, FreezeRows):
+                self._open[command.command] = None
+                self._freezes[command.step] = command
+            else:
+                self._accepted.append(command)
+
+    def freeze(self, step: StepId, live: Mapping[NameId, Any]) -> tuple[FreezeRows, dict[NameId, Any]]:
+        """Copy the live outputs of a step whose save is reserved; its command, and leftovers on their way to the host.
+
+        Leftovers hold their content when the step's page copy has ended. Whatever this raises, the command has ended,
+        and the save is to be cancelled.
+
+        Raises:
+            ForeignTensorError: an output lies where the device cannot copy from.
+            PageLockedMemoryError: the pages of a new name need too much page-locked memory.
+            OperationFailedError: memory for a new name, or a copy, failed.
+        """
+        command = self._freezes.pop(step)
+        try:
+            leftovers = self._launch_freeze(command, live)
+        finally:
+            # What was asked for before a failure may still run.
+            event = self.device.record(Lane.COMPUTE)
+            self._open[command.command] = event
+            self._flights[command.command] = _Flight(command, event)
+        return command, leftovers
+
+    def _launch_freeze(self, command: FreezeRows, live: Mapping[NameId, Any]) -> dict[NameId, Any]:
+        device = self.device
+        for each in command.registers:
+            self.storage.register(each)
+        for clone in command.clones:
+            for each in clone.formats:
+                target = self.storage.clone_rows(clone.clone, each, command.num_rows)
+                source = device.live(each.name, live[each.name])
+                self._copy(Lane.COMPUTE, target, Rows(source, 0, command.num_rows), each, "freeze")
+        return {name: copied_leftover(device, live[name]) for name in command.leftovers}
+
+    def _copy(self, lane: Lane, target: Rows, source: Rows, row_format: RowFormat, kind: str) -> None:
+        """Copy rows, no more bytes an operation than configured."""
+        count = target.stop - target.start
+        self.bytes_copied[kind] += count * row_format.row_bytes
+        most = max(self._chunk_bytes // max(row_format.row_bytes, 1), 1)
+        if count <= most:
+            self.device.copy(lane, target, source)
+            return
+        for first in range(0, count, most):
+            last = min(first + most, count)
+            self.device.copy(
+                lane,
+                Rows(target.buffer, target.start + first, target.start + last),
+                Rows(source.buffer, source.start + first, source.start + last),
+            )
+
+    # --- Carrying out -----------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Ask the device for everything that was accepted, in order."""
+        while self._accepted:
+            self._carry_out(self._accepted.popleft())
+        # What failed before was named by what was accepted before.
+        self._failed.clear()
+
+    def _carry_out(self, command: RowCommand) -> None:
+        match command:
+            case ScheduleGather():
+                self._answers.append(command.began)
+            case ReleaseBuffers():
+                self._postponed.append(command)
+            case CopyPage() | CopyDeferred():
+                self._answers.append(command.began)
+                self._launch(command)
+            case ScatterRows() | PreserveRows() | GatherRows():
+                self._launch(command)
+            case FreezeRows():
+                raise AssertionError(command)
+            case _:
+                assert_never(command)
+
+    def _launch(self, command: Work) -> None:
+        # A scatter is ordered behind gathers, and needs nothing of them; all else reads what it is ordered behind.
+        is_needed = not isinstance(command, ScatterRows)
+        error: OperationFailedError | None = None
+        try:
+            for number in command.after:
+                if is_needed and number in self._failed:
+                    raise self._failed[number]
+                if (event := self._open.get(number)) is not None:
+                    self.device.wait(command.lane, event, is_needed=is_needed)
+            self._ask(command)
+        except OperationFailedError as failure:
+            error = failure
+        event = self.device.record(command.lane)
+        self._open[command.command] = event
+        self._flights[command.command] = _Flight(command, event, self.storage.take_scratch(), error)
+
+    def _ask(self, command: Work) -> None:
+        match command:
+            case CopyPage():
+                for clone in command.clones:
+                    for each in clone.formats:
+                        source = self.storage.clone_rows(clone.clone, each, command.num_rows)
+                        page = Rows(self.storage.page(command.page, each.name), 0, command.num_rows)
+                        self._copy(command.lane, page, source, each, "page")
+            case CopyDeferred():
+                self.bytes_copied["deferred"] += self._gathers.copy_deferred(command)
+            case ScatterRows():
+                self.bytes_copied["scatter"] += self._gathers.scatter(command)
+            case PreserveRows():
+                self.bytes_copied["preserve"] += self._gathers.preserve(command)
+            case GatherRows():
+                self.bytes_copied["gather"] += self._gathers.gather(command)
+            case _:
+                assert_never(command)
+
+    # --- Answers out ------------------------------------------------------------------------------------------------
+
+    def poll(self) -> list[CommandAnswer]:
+        """The answers that are due, to be told verbatim, in order."""
+        answers = self._answers
+        if self._flights:
+            # A thread may add a freeze meanwhile.
+            for flight in list(self._flights.values()):
+                self._land(flight, answers)
+        if self._postponed:
+            self._postponed = [each for each in self._postponed if not self._release(each)]
+        found = list(answers)
+        answers.clear()
+        return found
+
+    def _land(self, flight: _Flight, answers: "deque[CommandAnswer]") -> None:
+        command, error = flight.command, flight.error
+        try:
+            if not self.device.query(flight.event):
+                return
+        except OperationFailedError as failure:
+            error = error or failure
+        del self._flights[command.command]
+        self._open.pop(command.command)
+        if error is not None:
+            self._failed[command.command] = error
+        if isinstance(command, PreserveRows | GatherRows):
+            self.storage.end_read(command, has_failed=error is not None)
+        if isinstance(command, FreezeRows):
+            # It was answered when it was launched; its page copy finds what failed since.
+            return
+        if error is None:
+            if not isinstance(command, PreserveRows):
+                answers.append(command.done)
+        elif isinstance(command.failed, WriteFailed | GatherFailed):
+            answers.append(replace(command.failed, reason=str(error)))
+
+    def _release(self, command: ReleaseBuffers) -> bool:
+        """Free what nobody uses, unless a freeze may still write it."""
+        if any(number in self._open for number in command.after):
+            return False
+        self.storage.release(command)
+        return True
+
+    # --- Questions --------------------------------------------------------------------------------------------------
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way and nothing is left to tell."""
+        return not (self._accepted or self._answers or self._flights or self._postponed)

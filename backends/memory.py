@@ -1,0 +1,214 @@
+"""Memory of the executor: buffers that are used again instead of made anew.
+
+A fresh buffer costs more than the copy into it, since its pages are mapped one by one. So what is given back is kept,
+up to a limit, and handed out again. Locks here cover a few list operations each, and no allocation.
+"""
+
+from bisect import insort
+from collections import deque
+from threading import Lock
+from typing import Final, NamedTuple, TypeAlias
+
+from tenure.backends.device import Buffer, Device, Memory, Rows
+from tenure.core.rows.names import RowFormat
+
+ROWS_MIN: Final = 16
+IDLE_BYTES_MAX: Final = 2**30
+"""Bytes that idle buffers may take; what is given back beyond them is freed."""
+
+
+class Kind(NamedTuple):
+    """Buffers that can stand in for each other."""
+
+    memory: Memory
+    row_shape: tuple[int, ...]
+    dtype: str
+    rows: int
+    bytes: int
+
+
+def size_class(rows: int) -> int:
+    """The rows of the buffer that so many rows are put into: at most a quarter more, in few sizes."""
+    if rows <= ROWS_MIN:
+        return ROWS_MIN
+    step = 1 << max((rows - 1).bit_length() - 3, 0)
+    return -(-rows // step) * step
+
+
+Returned: TypeAlias = "deque[tuple[Kind, Buffer]]"
+
+
+class Lease:
+    """A buffer in use; it is given back when nobody holds the lease any more.
+
+    Attributes:
+        buffer: the device's buffer.
+        kind: what it is.
+    """
+
+    __slots__ = ("_returned", "buffer", "kind")
+
+    def __init__(self, returned: Returned, kind: Kind, buffer: Buffer) -> None:
+        self._returned = returned
+        self.kind = kind
+        self.buffer = buffer
+
+    def rows(self, start: int, stop: int) -> Rows:
+        """Rows `[start, stop)` of the buffer."""
+        return Rows(self.buffer, start, stop)
+
+    def __del__(self) -> None:
+        # This may run anywhere, also where this thread holds a lock; appending needs none.
+        self._returned.append((self.kind, self.buffer))
+
+
+class Buffers:
+    """Host buffers by size: what writes, reads and results are kept in."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._lock = Lock()
+        self._returned: Returned = deque()
+        self._idle: dict[Kind, list[Buffer]] = {}
+        self._idle_bytes = 0
+        self._bytes = 0
+
+    def lease(self, memory: Memory, row_format: RowFormat, rows: int) -> Lease:
+        """A buffer of at least so many rows, their content arbitrary.
+
+        Raises:
+            OperationFailedError: there is no such memory left.
+        """
+        capacity = size_class(rows)
+        kind = Kind(memory, row_format.row_shape, row_format.dtype, capacity, capacity * row_format.row_bytes)
+        with self._lock:
+            superfluous = self._take_back()
+            idle = self._idle.get(kind)
+            buffer = idle.pop() if idle else None
+            if buffer is not None:
+                self._idle_bytes -= kind.bytes
+        for each in superfluous:
+            self._device.free(each)
+        if buffer is None:
+            buffer = self._device.allocate(memory, capacity, row_format.row_shape, row_format.dtype)
+            with self._lock:
+                self._bytes += kind.bytes
+        return Lease(self._returned, kind, buffer)
+
+    def _take_back(self) -> list[Buffer]:
+        """Sort what was given back; what is too much. The lock is held."""
+        superfluous: list[Buffer] = []
+        while self._returned:
+            kind, buffer = self._returned.popleft()
+            if self._idle_bytes + kind.bytes > IDLE_BYTES_MAX:
+                self._bytes -= kind.bytes
+                superfluous.append(buffer)
+            else:
+                self._idle_bytes += kind.bytes
+                self._idle.setdefault(kind, []).append(buffer)
+        return superfluous
+
+    def figures(self) -> tuple[int, int]:
+        """Bytes that somebody holds, and bytes in all."""
+        with self._lock:
+            superfluous = self._take_back()
+            figures = self._bytes - self._idle_bytes, self._bytes
+        for each in superfluous:
+            self._device.free(each)
+        return figures
+
+
+class Region(NamedTuple):
+    """Rows `[start, stop)` of a slab."""
+
+    slab: Buffer
+    start: int
+    stop: int
+
+
+class _Slab:
+    """One large device buffer, and the stretches of it that are free: `(start, stop)`, in order, none touching."""
+
+    __slots__ = ("buffer", "free", "rows")
+
+    def __init__(self, buffer: Buffer, rows: int) -> None:
+        self.buffer = buffer
+        self.rows = rows
+        self.free = [(0, rows)]
+
+    def take(self, rows: int) -> Region | None:
+        """The first stretch that is long enough."""
+        for place, (start, stop) in enumerate(self.free):
+            if stop - start >= rows:
+                if stop - start == rows:
+                    del self.free[place]
+                else:
+                    self.free[place] = (start + rows, stop)
+                return Region(self.buffer, start, start + rows)
+        return None
+
+    def give(self, start: int, stop: int) -> None:
+        """A stretch is free again."""
+        insort(self.free, (start, stop))
+        place = self.free.index((start, stop))
+        if place + 1 < len(self.free) and self.free[place + 1][0] == stop:
+            self.free[place : place + 2] = [(start, self.free[place + 1][1])]
+        if place and self.free[place - 1][1] == start:
+            self.free[place - 1 : place + 1] = [(self.free[place - 1][0], self.free[place][1])]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of it is in use."""
+        return self.free == [(0, self.rows)]
+
+
+class Slabs:
+    """Device memory of the clones of one name: stretches of a few large buffers.
+
+    So the chunks of a deferred write, one a step, are rows of one buffer, and are copied with one gather.
+    """
+
+    def __init__(self, device: Device, row_format: RowFormat, rows: int) -> None:
+        """Slabs of `rows` rows, which every stretch must fit into."""
+        self._device = device
+        self._format = row_format
+        self._rows = rows
+        self._lock = Lock()
+        self._slabs: list[_Slab] = []
+
+    def take(self, rows: int) -> Region:
+        """A stretch of so many rows, their content arbitrary.
+
+        Raises:
+            OperationFailedError: there is no device memory left.
+        """
+        with self._lock:
+            for slab in self._slabs:
+                if (region := slab.take(rows)) is not None:
+                    return region
+        buffer = self._device.allocate(Memory.DEVICE, self._rows, self._format.row_shape, self._format.dtype)
+        fresh = _Slab(buffer, self._rows)
+        region = fresh.take(rows)
+        assert region is not None
+        with self._lock:
+            self._slabs.append(fresh)
+        return region
+
+    def give(self, region: Region) -> None:
+        """A stretch is not used any more; a slab that nobody uses is freed, but for one."""
+        freed: Buffer | None = None
+        with self._lock:
+            slab = next(each for each in self._slabs if each.buffer is region.slab)
+            slab.give(region.start, region.stop)
+            if slab.is_empty and sum(each.is_empty for each in self._slabs) > 1:
+                self._slabs.remove(slab)
+                freed = slab.buffer
+        if freed is not None:
+            self._device.free(freed)
+
+    def figures(self) -> tuple[int, int]:
+        """Bytes that somebody holds, and bytes in all."""
+        with self._lock:
+            rows = sum(each.rows for each in self._slabs)
+            idle = sum(stop - start for each in self._slabs for start, stop in each.free)
+        return (rows - idle) * self._format.row_bytes, rows * self._format.row_bytes

@@ -1,0 +1,203 @@
+"""Where rows lie: pool, pages, clones, host rows of writes, rows set aside, buffers of reads."""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from tenure.backends.device import Buffer, Device, Memory, Rows
+from tenure.backends.memory import Buffers, Lease, Region, Slabs
+from tenure.core.arrays import Integers
+from tenure.core.config import RowConfig
+from tenure.core.errors import PageLockedMemoryError
+from tenure.core.rows.commands import GatherRows, PreserveRows, ReleaseBuffers
+from tenure.core.rows.events import CloneId, ReadId, WriteId
+from tenure.core.rows.names import NameId, RowFormat
+
+READ_ROOM: Final = 128
+"""Rows that a read's buffer has beyond the hit, so that the few rows of its step fit behind it."""
+
+
+class Aside(NamedTuple):
+    """Pool rows set aside for a read: row i of the lease is the read's row `rows[i]`."""
+
+    rows: Integers
+    lease: Lease
+
+
+class Storage:
+    """The memory of one executor.
+
+    Attributes:
+        buffers: host memory that is used again.
+    """
+
+    def __init__(self, device: Device, config: RowConfig) -> None:
+        """Nothing is allocated.
+
+        Raises:
+            PageLockedMemoryError: the configuration allows more page-locked memory than the device has.
+        """
+        self.buffers = Buffers(device)
+        self._device = device
+        self._config = config
+        self._page_locked_bytes = 0
+        self._formats: dict[NameId, RowFormat] = {}
+        self._pools: dict[NameId, Buffer] = {}
+        self._pages: dict[NameId, list[Buffer]] = {}
+        self._slabs: dict[NameId, Slabs] = {}
+        self._clones: dict[CloneId, dict[NameId, Region]] = {}
+        self._hosts: dict[WriteId, dict[NameId, Lease]] = {}
+        self._asides: dict[ReadId, list[Aside]] = {}
+        self._reads: dict[ReadId, Lease] = {}
+        self._scratch: list[Lease] = []
+
+    # --- Names ------------------------------------------------------------------------------------------------------
+
+    def register(self, row_format: RowFormat) -> None:
+        """Allocate pool rows and pages for a name; does nothing if they are there.
+
+        Raises:
+            PageLockedMemoryError: the pages need more page-locked memory than device or configuration give.
+            OperationFailedError: there is not so much memory.
+        """
+        name = row_format.name
+        if self._formats.get(name) == row_format:
+            return
+        config, device = self._config, self._device
+        needed = config.pages * config.page_rows_max * row_format.row_bytes
+        limits = (("page_locked_bytes_max", config.page_locked_bytes_max), ("device", device.page_locked_bytes_max()))
+        for whose, limit in limits:
+            if limit is not None and self._page_locked_bytes + needed > limit:
+                raise PageLockedMemoryError(name, needed, self._page_locked_bytes, limit, whose)
+        shape, dtype = row_format.row_shape, row_format.dtype
+        fresh: list[Buffer] = []
+        try:
+            for memory, rows, count in (
+                (Memory.PAGEABLE, config.num_slots, 1),
+                (Memory.PAGE_LOCKED, config.page_rows_max, config.pages),
+            ):
+                # One at a time, so that whatever is there when one fails can be freed.
+                for _ in range(count):
+                    fresh += [device.allocate(memory, rows, shape, dtype)]
+        except BaseException:
+            for each in fresh:
+                device.free(each)
+            raise
+        self._free_name(name)
+        self._page_locked_bytes += needed
+        self._formats[name] = row_format
+        self._pools[name], *self._pages[name] = fresh
+        self._slabs[name] = Slabs(device, row_format, config.page_rows_max)
+
+    def _free_name(self, name: NameId) -> None:
+        """A name that was made ready and never published is here with other rows."""
+        old = self._formats.pop(name, None)
+        if old is None:
+            return
+        self._page_locked_bytes -= self._config.pages * self._config.page_rows_max * old.row_bytes
+        for each in (self._pools.pop(name), *self._pages.pop(name)):
+            self._device.free(each)
+
+    def format(self, name: NameId) -> RowFormat:
+        """How the rows of a name are kept."""
+        return self._formats[name]
+
+    def pool(self, name: NameId) -> Buffer:
+        """The pool rows of a name. Shapes: `[num_slots, *row_shape]`."""
+        return self._pools[name]
+
+    def page(self, page: int, name: NameId) -> Buffer:
+        """A name's part of a page. Shapes: `[page_rows_max, *row_shape]`."""
+        return self._pages[name][page]
+
+    # --- What commands make -----------------------------------------------------------------------------------------
+
+    def clone_rows(self, clone: CloneId, row_format: RowFormat, rows: int) -> Rows:
+        """The rows of a clone under a name; made if they are not there.
+
+        Raises:
+            OperationFailedError: there is no device memory left.
+        """
+        regions = self._clones.setdefault(clone, {})
+        region = regions.get(row_format.name)
+        if region is None:
+            region = regions[row_format.name] = self._slabs[row_format.name].take(rows)
+        return Rows(region.slab, region.start, region.start + rows)
+
+    def regions(self, clones: Iterable[CloneId], name: NameId) -> list[Region | None]:
+        """Per clone where its rows of a name are; None where it has none."""
+        held = self._clones
+        return [held[clone].get(name) for clone in clones]
+
+    def make_host(self, write: WriteId, row_format: RowFormat, rows: int) -> Lease:
+        """Host rows for a deferred write under a name."""
+        lease = self.buffers.lease(Memory.PAGE_LOCKED, row_format, rows)
+        self._hosts.setdefault(write, {})[row_format.name] = lease
+        return lease
+
+    def host(self, write: WriteId, name: NameId) -> Buffer:
+        """The host rows of a deferred write under a name."""
+        return self._hosts[write][name].buffer
+
+    def make_aside(self, command: PreserveRows) -> Lease:
+        """Room for pool rows set aside for a read."""
+        lease = self.buffers.lease(Memory.PAGEABLE, command.format, len(command.rows))
+        self._asides.setdefault(command.read, []).append(Aside(command.rows, lease))
+        return lease
+
+    def asides(self, read: ReadId) -> list[Aside]:
+        """What was set aside for a read."""
+        return self._asides.get(read, [])
+
+    def make_read(self, command: GatherRows) -> Lease:
+        """The buffer of a read, with some room behind its rows."""
+        lease = self.buffers.lease(Memory.PAGEABLE, command.format, command.num_rows + READ_ROOM)
+        self._reads[command.read] = lease
+        return lease
+
+    def make_scratch(self, row_format: RowFormat, rows: int) -> Lease:
+        """Room for rows on their way, for the command that is being asked for."""
+        lease = self.buffers.lease(Memory.PAGEABLE, row_format, rows)
+        self._scratch.append(lease)
+        return lease
+
+    def take_scratch(self) -> list[Lease]:
+        """What was made since the last time; whoever has it holds it until its command has ended."""
+        scratch, self._scratch = self._scratch, []
+        return scratch
+
+    def lease_result(self, row_format: RowFormat, rows: int) -> Lease:
+        """Room for rows that a caller gets; in use as long as anybody holds the lease or views it."""
+        return self.buffers.lease(Memory.PAGEABLE, row_format, rows)
+
+    # --- What ends --------------------------------------------------------------------------------------------------
+
+    def end_read(self, command: PreserveRows | GatherRows, *, has_failed: bool) -> None:
+        """A gather has ended: what was set aside for it is free."""
+        if isinstance(command, GatherRows):
+            self._asides.pop(command.read, None)
+            if has_failed:
+                self._reads.pop(command.read, None)
+
+    def take_read(self, read: ReadId) -> Lease:
+        """The buffer of a read that is done, for whoever consumes its step."""
+        return self._reads.pop(read)
+
+    def read(self, read: ReadId) -> Lease:
+        """The buffer of a read."""
+        return self._reads[read]
+
+    def release(self, command: ReleaseBuffers) -> None:
+        """Free what a command names; what was never made, because a freeze failed, is passed over."""
+        for clone in command.clones.tolist():
+            for name, region in self._clones.pop(clone, {}).items():
+                self._slabs[name].give(region)
+        for write in command.writes:
+            self._hosts.pop(write, None)
+        for read in command.reads:
+            self._reads.pop(read, None)
+            self._asides.pop(read, None)
+
+    def figures(self) -> tuple[int, int, int, int]:
+        """Bytes of host buffers held and in all, bytes of device clones held and in all."""
+        clones = [each.figures() for each in self._slabs.values()]
+        return (*self.buffers.figures(), sum(held for held, _ in clones), sum(total for _, total in clones))

@@ -1,0 +1,197 @@
+"""The newest state of a machine behind one lock, and the loop that carries its commands out and tells their answers.
+
+**One lock, never held across a wait, a copy or an allocation (R19).** Whoever tells the machine something holds it for
+the transition, and then pumps: asks the device for what the machine commanded, tells it what the device answered, and
+again, until nothing is left that could go on. One thread pumps at a time; another that comes meanwhile leaves its work
+to that one. So commands are carried out in the order in which the machine issued them, whoever caused them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from threading import Condition, Lock
+from time import monotonic, perf_counter
+from typing import Final, Generic, Protocol, TypeVar
+
+from tenure.backends.executor import Executor
+from tenure.core.errors import ExecutorBrokenError
+from tenure.core.rows.answers import Waiting
+from tenure.core.rows.commands import RowCommand
+from tenure.core.rows.events import WaitedFor
+
+Told_contra = TypeVar("Told_contra", contravariant=True)
+Answer_co = TypeVar("Answer_co", covariant=True)
+Told = TypeVar("Told")
+Answered = TypeVar("Answered")
+Found = TypeVar("Found")
+
+LOOK_AGAIN_S: Final = 0.05
+"""A wait looks after the device so often, whether or not somebody says that there is news."""
+
+
+class Machine(Protocol[Told_contra, Answer_co]):
+    """A pure machine and its newest state."""
+
+    def tell(self, event: Told_contra, /) -> tuple[Answer_co, tuple[RowCommand, ...]]:
+        """Let an event happen; the answer, and the commands for an executor.
+
+        Raises:
+            TenureError: it is not legal; nothing changed.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WaitFigures:
+    """How often somebody waited, and how long in all."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+
+class Runtime(Generic[Told, Answered]):
+    """One machine, one executor, any number of threads."""
+
+    def __init__(self, machine: Machine[Told, Answered], executor: Executor, wait_timeout_s: float) -> None:
+        """Nothing is told yet."""
+        self.executor = executor
+        self._machine = machine
+        self._timeout_s = wait_timeout_s
+        self._lock = Lock()
+        self._changed = Condition(self._lock)
+        # Counts everything that may end a wait.
+        self._progress = 0
+        self._is_pumping = False
+        self._is_wanted = False
+        self._broken: BaseException | None = None
+        self._waits: dict[str, WaitFigures] = {}
+        executor.device.listen(self._on_news)
+
+    # --- Telling ----------------------------------------------------------------------------------------------------
+
+    def tell(self, event: Told) -> Answered:
+        """Let an event happen, and everything that follows from it and can be done now.
+
+        Raises:
+            TenureError: it is not legal; nothing changed.
+            ExecutorBrokenError: commands are not carried out any more.
+        """
+        with self._lock:
+            answer = self._take(event)
+        self.pump()
+        return answer
+
+    def tell_and(self, event: Told, also: Callable[[Answered], Found]) -> Found:
+        """As `tell`; `also` is done with its answer before anybody else can tell anything."""
+        with self._lock:
+            found = also(self._take(event))
+        self.pump()
+        return found
+
+    def ask(self, event: Told, wait_timed_out: Callable[[WaitedFor], Told]) -> Answered:
+        """As `tell`, and again whenever something changed, until the answer is not to wait.
+
+        Raises:
+            WaitTimeoutError: it took longer than a wait may (R07); the same call may be made again.
+        """
+        began = perf_counter()
+        until = monotonic() + self._timeout_s
+        kind = ""
+        try:
+            while True:
+                with self._lock:
+                    answer = self._take(event)
+                    seen = self._progress
+                self.pump()
+                if not isinstance(answer, Waiting):
+                    return answer
+                kind = kind or _kind_of(answer.waited_for)
+                self._wait(seen, until, partial(wait_timed_out, answer.waited_for))
+        finally:
+            if kind:
+                with self._lock:
+                    figures = self._waits.get(kind, WaitFigures())
+                    self._waits[kind] = WaitFigures(figures.count + 1, figures.seconds + perf_counter() - began)
+
+    def asked(self, question: Callable[[], Found]) -> Found:
+        """What a question finds while nobody tells anything."""
+        with self._lock:
+            return question()
+
+    def _take(self, event: Told) -> Answered:
+        """One transition. The lock is held."""
+        if self._broken is not None:
+            raise ExecutorBrokenError(f"{type(self._broken).__name__}: {self._broken}")
+        answer, commands = self._machine.tell(event)
+        self.executor.accept(commands)
+        self._progress += 1
+        self._changed.notify_all()
+        return answer
+
+    def _wait(self, seen: int, until: float, timed_out: Callable[[], Told]) -> None:
+        """Wait until something changed that was not seen yet."""
+        while True:
+            with self._lock:
+                left = until - monotonic()
+                if left <= 0 and self._progress == seen:
+                    self._take(timed_out())
+                    raise AssertionError(timed_out)
+                if self._progress == seen and self._broken is None:
+                    self._changed.wait(min(left, LOOK_AGAIN_S))
+                if self._progress != seen or self._broken is not None:
+                    return
+            self.pump()
+
+    # --- Carrying out -----------------------------------------------------------------------------------------------
+
+    def pump(self) -> None:
+        """Carry out what is commanded and tell what is answered, as far as it goes; or leave it to who is at it."""
+        with self._lock:
+            self._is_wanted = True
+            if self._is_pumping or self._broken is not None:
+                return
+            self._is_pumping = True
+        try:
+            while self._is_more_wanted():
+                self.executor.run()
+                answers = self.executor.poll()
+                if answers:
+                    with self._lock:
+                        self._is_wanted = True
+                        for answer in answers:
+                            self._take(answer)  # type: ignore[arg-type]
+        except BaseException as error:
+            with self._lock:
+                self._is_pumping = False
+                self._broken = error
+                self._changed.notify_all()
+            raise
+
+    def _is_more_wanted(self) -> bool:
+        with self._lock:
+            self._is_pumping = self._is_wanted
+            self._is_wanted = False
+            return self._is_pumping
+
+    def _on_news(self) -> None:
+        """A device's own thread says that something may have completed."""
+        try:
+            self.pump()
+        except Exception:
+            # Kept for the next call, which has somebody to tell it to.
+            assert self._broken is not None
+
+    @property
+    def waits(self) -> dict[str, WaitFigures]:
+        """By what was waited for: how often and how long."""
+        with self._lock:
+            return dict(self._waits)
+
+
+def _kind_of(waited_for: WaitedFor) -> str:
+    kinds = (
+        ("page", waited_for.page),
+        ("budget", waited_for.clone is not None),
+        ("write", waited_for.written or waited_for.host_ready),
+    )
+    return next((kind for kind, is_meant in kinds if is_meant), "read")
