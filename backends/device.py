@@ -64,6 +64,13 @@ class Device(Protocol):
         """Page-locked bytes that this device can give; None if it makes no difference between kinds of memory."""
         ...
 
+    def is_unified(self) -> bool:
+        """Whether device memory is host memory: then rows are frozen right onto their page, and not copied twice.
+
+        Operations of the lane COMPUTE of such a device are over at the call.
+        """
+        ...
+
     def allocate(self, memory: Memory, rows: int, row_shape: tuple[int, ...], dtype: str) -> Buffer:
         """A buffer of `rows` rows, their content arbitrary.
 

@@ -35,7 +35,7 @@ from tenure.core.rows.commands import (
     ScheduleGather,
 )
 from tenure.core.rows.events import GatherFailed, StepId, WriteFailed
-from tenure.core.rows.names import NameId, RowFormat
+from tenure.core.rows.names import NameId, RowFormat, Schedule
 
 Work: TypeAlias = CopyPage | CopyDeferred | ScatterRows | PreserveRows | GatherRows
 """Commands that become operations in a lane other than COMPUTE."""
@@ -78,6 +78,7 @@ class Executor:
             self.storage.register(each)
         self._gathers = Gathers(device, self.storage)
         self._chunk_bytes = config.copy_chunk_bytes
+        self._is_unified = device.is_unified()
         self._accepted: deque[RowCommand] = deque()
         self._answers: deque[CommandAnswer] = deque()
         # Freezes that are to come, by step.
@@ -100,11 +101,11 @@ class Executor:
             else:
                 self._accepted.append(command)
 
-    def freeze(self, step: StepId, live: Mapping[NameId, Any]) -> tuple[FreezeRows, dict[NameId, Any]]:
+    def freeze(self, step: StepId, page: int, live: Mapping[NameId, Any]) -> tuple[FreezeRows, dict[NameId, Any]]:
         """Copy the live outputs of a step whose save is reserved; its command, and leftovers on their way to the host.
 
-        Leftovers hold their content when the step's page copy has ended. Whatever this raises, the command has ended,
-        and the save is to be cancelled.
+        `page` is the one that the save reserved. Leftovers hold their content when the step's page copy has ended.
+        Whatever this raises, the command has ended, and the save is to be cancelled.
 
         Raises:
             ForeignTensorError: an output lies where the device cannot copy from.
@@ -113,7 +114,7 @@ class Executor:
         """
         command = self._freezes.pop(step)
         try:
-            leftovers = self._launch_freeze(command, live)
+            leftovers = self._launch_freeze(command, page, live)
         finally:
             # What was asked for before a failure may still run.
             event = self.device.record(Lane.COMPUTE)
@@ -121,16 +122,23 @@ class Executor:
             self._flights[command.command] = _Flight(command, event)
         return command, leftovers
 
-    def _launch_freeze(self, command: FreezeRows, live: Mapping[NameId, Any]) -> dict[NameId, Any]:
+    def _launch_freeze(self, command: FreezeRows, page: int, live: Mapping[NameId, Any]) -> dict[NameId, Any]:
         device = self.device
         for each in command.registers:
             self.storage.register(each)
         for clone in command.clones:
             for each in clone.formats:
-                target = self.storage.clone_rows(clone.clone, each, command.num_rows)
+                if self._lies_on_page(each):
+                    target = Rows(self.storage.page(page, each.name), 0, command.num_rows)
+                else:
+                    target = self.storage.clone_rows(clone.clone, each, command.num_rows)
                 source = device.live(each.name, live[each.name])
                 self._copy(Lane.COMPUTE, target, Rows(source, 0, command.num_rows), each, "freeze")
         return {name: copied_leftover(device, live[name]) for name in command.leftovers}
+
+    def _lies_on_page(self, row_format: RowFormat) -> bool:
+        """Whether rows need no clone: nobody but the page copy reads that of immediate rows."""
+        return self._is_unified and row_format.schedule is Schedule.JOIN_NEXT_STEP
 
     def _copy(self, lane: Lane, target: Rows, source: Rows, row_format: RowFormat, kind: str) -> None:
         """Copy rows, no more bytes an operation than configured."""
@@ -195,6 +203,8 @@ class Executor:
             case CopyPage():
                 for clone in command.clones:
                     for each in clone.formats:
+                        if self._lies_on_page(each):
+                            continue
                         source = self.storage.clone_rows(clone.clone, each, command.num_rows)
                         page = Rows(self.storage.page(command.page, each.name), 0, command.num_rows)
                         self._copy(command.lane, page, source, each, "page")

@@ -43,7 +43,7 @@ class Gathers:
                     start, stop = int(ends[first] - counts[first]), int(ends[last - 1])
                     starts = places[first:last] + command.starts[first:last]
                     index = spans(starts, starts + counts[first:last])
-                    self._gather(command.lane, host.rows(start, stop), region.slab, index)
+                    self._gather(command.lane, host.rows(start, stop), region.slab.buffer, index)
                     copied += (stop - start) * each.row_bytes
                 first = last
         return copied
@@ -102,7 +102,7 @@ class Gathers:
         slabs: dict[int, tuple[Buffer, list[int]]] = {}
         for place, region in enumerate(regions):
             assert region is not None
-            slabs.setdefault(id(region.slab), (region.slab, []))[1].append(place)
+            slabs.setdefault(id(region.slab), (region.slab.buffer, []))[1].append(place)
         starts = np.array([region.start for region in regions if region is not None], dtype=np.int64)
         source_rows = starts[which] + part.source_rows
         for slab, places in slabs.values():

@@ -4,8 +4,9 @@ A fresh buffer costs more than the copy into it, since its pages are mapped one 
 up to a limit, and handed out again. Locks here cover a few list operations each, and no allocation.
 """
 
-from bisect import insort
 from collections import deque
+from collections.abc import Iterable
+from operator import attrgetter
 from threading import Lock
 from typing import Final, NamedTuple, TypeAlias
 
@@ -118,15 +119,7 @@ class Buffers:
         return figures
 
 
-class Region(NamedTuple):
-    """Rows `[start, stop)` of a slab."""
-
-    slab: Buffer
-    start: int
-    stop: int
-
-
-class _Slab:
+class Slab:
     """One large device buffer, and the stretches of it that are free: `(start, stop)`, in order, none touching."""
 
     __slots__ = ("buffer", "free", "rows")
@@ -136,7 +129,7 @@ class _Slab:
         self.rows = rows
         self.free = [(0, rows)]
 
-    def take(self, rows: int) -> Region | None:
+    def take(self, rows: int) -> "Region | None":
         """The first stretch that is long enough."""
         for place, (start, stop) in enumerate(self.free):
             if stop - start >= rows:
@@ -144,22 +137,36 @@ class _Slab:
                     del self.free[place]
                 else:
                     self.free[place] = (start + rows, stop)
-                return Region(self.buffer, start, start + rows)
+                return Region(self, start, start + rows)
         return None
 
-    def give(self, start: int, stop: int) -> None:
-        """A stretch is free again."""
-        insort(self.free, (start, stop))
-        place = self.free.index((start, stop))
-        if place + 1 < len(self.free) and self.free[place + 1][0] == stop:
-            self.free[place : place + 2] = [(start, self.free[place + 1][1])]
-        if place and self.free[place - 1][1] == start:
-            self.free[place - 1 : place + 1] = [(self.free[place - 1][0], self.free[place][1])]
+    def give(self, stretches: Iterable[tuple[int, int]]) -> None:
+        """Stretches are free again."""
+        merged: list[tuple[int, int]] = []
+        end = -1
+        for start, stop in sorted([*self.free, *stretches]):
+            if start == end:
+                merged[-1] = (merged[-1][0], stop)
+            else:
+                merged.append((start, stop))
+            end = stop
+        self.free = merged
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing of it is in use."""
         return self.free == [(0, self.rows)]
+
+
+class Region(NamedTuple):
+    """Rows `[start, stop)` of a slab."""
+
+    slab: Slab
+    start: int
+    stop: int
+
+
+_START: Final = attrgetter("start")
 
 
 class Slabs:
@@ -174,7 +181,7 @@ class Slabs:
         self._format = row_format
         self._rows = rows
         self._lock = Lock()
-        self._slabs: list[_Slab] = []
+        self._slabs: list[Slab] = []
 
     def take(self, rows: int) -> Region:
         """A stretch of so many rows, their content arbitrary.
@@ -187,24 +194,34 @@ class Slabs:
                 if (region := slab.take(rows)) is not None:
                     return region
         buffer = self._device.allocate(Memory.DEVICE, self._rows, self._format.row_shape, self._format.dtype)
-        fresh = _Slab(buffer, self._rows)
+        fresh = Slab(buffer, self._rows)
         region = fresh.take(rows)
         assert region is not None
         with self._lock:
             self._slabs.append(fresh)
         return region
 
-    def give(self, region: Region) -> None:
-        """A stretch is not used any more; a slab that nobody uses is freed, but for one."""
-        freed: Buffer | None = None
+    def give(self, regions: Iterable[Region]) -> None:
+        """Stretches are not used any more; slabs that nobody uses are freed, but for one."""
+        # Clones of one write lie mostly one behind the other, so few stretches are left of many.
+        stretches: dict[int, list[tuple[int, int]]] = {}
+        last, first, end = None, 0, 0
+        for slab, start, stop in sorted(regions, key=_START):
+            if slab is not last or start != end:
+                if last is not None:
+                    stretches.setdefault(id(last), []).append((first, end))
+                last, first = slab, start
+            end = stop
+        if last is not None:
+            stretches.setdefault(id(last), []).append((first, end))
         with self._lock:
-            slab = next(each for each in self._slabs if each.buffer is region.slab)
-            slab.give(region.start, region.stop)
-            if slab.is_empty and sum(each.is_empty for each in self._slabs) > 1:
-                self._slabs.remove(slab)
-                freed = slab.buffer
-        if freed is not None:
-            self._device.free(freed)
+            for slab in self._slabs:
+                if (mine := stretches.get(id(slab))) is not None:
+                    slab.give(mine)
+            superfluous = [slab for slab in self._slabs if slab.is_empty][1:]
+            self._slabs = [slab for slab in self._slabs if slab not in superfluous]
+        for slab in superfluous:
+            self._device.free(slab.buffer)
 
     def figures(self) -> tuple[int, int]:
         """Bytes that somebody holds, and bytes in all."""

@@ -44,7 +44,7 @@ class Storage:
         self._pools: dict[NameId, Buffer] = {}
         self._pages: dict[NameId, list[Buffer]] = {}
         self._slabs: dict[NameId, Slabs] = {}
-        self._clones: dict[CloneId, dict[NameId, Region]] = {}
+        self._clones: dict[NameId, dict[CloneId, Region]] = {}
         self._hosts: dict[WriteId, dict[NameId, Lease]] = {}
         self._asides: dict[ReadId, list[Aside]] = {}
         self._reads: dict[ReadId, Lease] = {}
@@ -86,6 +86,7 @@ class Storage:
         self._page_locked_bytes += needed
         self._formats[name] = row_format
         self._pools[name], *self._pages[name] = fresh
+        self._clones[name] = {}
         self._slabs[name] = Slabs(device, row_format, config.page_rows_max)
 
     def _free_name(self, name: NameId) -> None:
@@ -117,16 +118,15 @@ class Storage:
         Raises:
             OperationFailedError: there is no device memory left.
         """
-        regions = self._clones.setdefault(clone, {})
-        region = regions.get(row_format.name)
+        regions = self._clones[row_format.name]
+        region = regions.get(clone)
         if region is None:
-            region = regions[row_format.name] = self._slabs[row_format.name].take(rows)
-        return Rows(region.slab, region.start, region.start + rows)
+            region = regions[clone] = self._slabs[row_format.name].take(rows)
+        return Rows(region.slab.buffer, region.start, region.start + rows)
 
     def regions(self, clones: Iterable[CloneId], name: NameId) -> list[Region | None]:
         """Per clone where its rows of a name are; None where it has none."""
-        held = self._clones
-        return [held[clone].get(name) for clone in clones]
+        return [*map(self._clones[name].get, clones)]
 
     def make_host(self, write: WriteId, row_format: RowFormat, rows: int) -> Lease:
         """Host rows for a deferred write under a name."""
@@ -188,9 +188,11 @@ class Storage:
 
     def release(self, command: ReleaseBuffers) -> None:
         """Free what a command names; what was never made, because a freeze failed, is passed over."""
-        for clone in command.clones.tolist():
-            for name, region in self._clones.pop(clone, {}).items():
-                self._slabs[name].give(region)
+        clones = command.clones.tolist()
+        for name, regions in self._clones.items() if clones else ():
+            if regions:
+                found = [region for clone in clones if (region := regions.pop(clone, None)) is not None]
+                self._slabs[name].give(found)
         for write in command.writes:
             self._hosts.pop(write, None)
         for read in command.reads:

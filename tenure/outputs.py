@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from tenure.backends.device import Device, Tensor
+from tenure.backends.device import Device, Rows, Tensor
 from tenure.backends.leftovers import is_list
 from tenure.backends.memory import Lease
 from tenure.core.rows.events import RequestId
@@ -70,9 +70,10 @@ class CutRows(Mapping[RequestId, Tensor]):
         return self._cut(self._lease, start, stop)
 
     def _cut(self, lease: Lease, start: int, stop: int) -> Tensor:
-        if 2 * (stop - start) >= lease.kind.rows:
-            return self._device.tensor(lease.rows(start, stop), lease)
-        return self._device.cut(lease.rows(start, stop))
+        rows = Rows(lease.buffer, start, stop)
+        if 2 * (stop - start) < lease.kind.rows:
+            return self._device.cut(rows)
+        return self._device.tensor(rows, lease)
 
     def _behind_hit(self, hit: HitBuffer, start: int, stop: int) -> Tensor:
         """The rows of a hit and, behind them, those of the step."""

@@ -140,7 +140,7 @@ class RowCache(ABC, Generic[M]):
         reserved: SaveReserved = self._runtime.ask(request, WaitTimedOut)
         step = reserved.step
         try:
-            command, leftovers = self._runtime.executor.freeze(step, live)
+            command, leftovers = self._runtime.executor.freeze(step, reserved.page, live)
             self._runtime.tell_and(SavePublished(step), lambda _: self._saved(command, leftovers))
         except OperationFailedError as error:
             self._cancel(step)

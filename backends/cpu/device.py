@@ -89,6 +89,10 @@ class CpuDevice:
         """None: all memory is the host's."""
         return None
 
+    def is_unified(self) -> bool:
+        """True."""
+        return True
+
     def allocate(self, memory: Memory, rows: int, row_shape: tuple[int, ...], dtype: str) -> CpuBuffer:
         """A buffer of `rows` rows, their content arbitrary.
 
@@ -192,7 +196,8 @@ class CpuDevice:
 
     def cut(self, rows: Rows) -> Tensor:
         """Rows as a tensor with memory of its own."""
-        return self._tensors.from_array(_array(rows).copy(), rows.buffer.dtype)
+        buffer, start, stop = rows
+        return self._tensors.from_array(buffer.array[start:stop].copy(), buffer.dtype)
 
     def close(self, timeout_s: float) -> None:
         """End the worker, if there is one."""

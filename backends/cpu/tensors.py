@@ -19,8 +19,8 @@ _NAMES: Final = MappingProxyType(
         torch.bool: "bool",
     }
 )
-_PARALLEL_BYTES: Final = 2**20
-"""From here on torch copies with all its threads, which is faster than numpy's one."""
+_PARALLEL_BYTES: Final = 2**24
+"""From here on torch copies with all its threads. Below, waiting for them can take longer than the copy."""
 
 
 class TorchTensors:
