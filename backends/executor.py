@@ -34,7 +34,7 @@ from tenure.core.rows.commands import (
     ScatterRows,
     ScheduleGather,
 )
-from tenure.core.rows.events import GatherFailed, StepId, WriteFailed
+from tenure.core.rows.events import StepId
 from tenure.core.rows.names import NameId, RowFormat, Schedule
 
 Work: TypeAlias = CopyPage | CopyDeferred | ScatterRows | PreserveRows | GatherRows
@@ -77,6 +77,10 @@ class Executor:
         for each in formats:
             self.storage.register(each)
         self._gathers = Gathers(device, self.storage)
+        self._gathers_max = config.gathers_max
+        # Reads that have not begun, and how many run.
+        self._scheduled: deque[ScheduleGather] = deque()
+        self._running = 0
         self._chunk_bytes = config.copy_chunk_bytes
         self._is_unified = device.is_unified()
         self._accepted: deque[RowCommand] = deque()
@@ -164,11 +168,14 @@ class Executor:
             self._carry_out(self._accepted.popleft())
         # What failed before was named by what was accepted before.
         self._failed.clear()
+        # What began is answered with a gather that is accepted before the next run, if the read is still wanted.
+        for _ in range(min(self._gathers_max - self._running, len(self._scheduled))):
+            self._answers.append(self._scheduled.popleft().began)
 
     def _carry_out(self, command: RowCommand) -> None:
         match command:
             case ScheduleGather():
-                self._answers.append(command.began)
+                self._scheduled.append(command)
             case ReleaseBuffers():
                 self._postponed.append(command)
             case CopyPage() | CopyDeferred():
@@ -193,8 +200,10 @@ class Executor:
                     self.device.wait(command.lane, event, is_needed=is_needed)
             self._ask(command)
         except OperationFailedError as failure:
-            error = failure
+            # It is kept, and must not keep what the frames of its traceback hold.
+            error = failure.with_traceback(None)
         event = self.device.record(command.lane)
+        self._running += isinstance(command, GatherRows)
         self._open[command.command] = event
         self._flights[command.command] = _Flight(command, event, self.storage.take_scratch(), error)
 
@@ -240,11 +249,12 @@ class Executor:
             if not self.device.query(flight.event):
                 return
         except OperationFailedError as failure:
-            error = error or failure
+            error = error or failure.with_traceback(None)
         del self._flights[command.command]
         self._open.pop(command.command)
         if error is not None:
             self._failed[command.command] = error
+        self._running -= isinstance(command, GatherRows)
         if isinstance(command, PreserveRows | GatherRows):
             self.storage.end_read(command, has_failed=error is not None)
         if isinstance(command, FreezeRows):
@@ -253,7 +263,7 @@ class Executor:
         if error is None:
             if not isinstance(command, PreserveRows):
                 answers.append(command.done)
-        elif isinstance(command.failed, WriteFailed | GatherFailed):
+        else:
             answers.append(replace(command.failed, reason=str(error)))
 
     def _release(self, command: ReleaseBuffers) -> bool:
@@ -268,4 +278,4 @@ class Executor:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is under way and nothing is left to tell."""
-        return not (self._accepted or self._answers or self._flights or self._postponed)
+        return not (self._accepted or self._answers or self._scheduled or self._flights or self._postponed)

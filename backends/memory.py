@@ -223,6 +223,13 @@ class Slabs:
         for slab in superfluous:
             self._device.free(slab.buffer)
 
+    def free(self) -> None:
+        """Give all memory back; nobody uses a stretch of it."""
+        with self._lock:
+            slabs, self._slabs = self._slabs, []
+        for slab in slabs:
+            self._device.free(slab.buffer)
+
     def figures(self) -> tuple[int, int]:
         """Bytes that somebody holds, and bytes in all."""
         with self._lock:

@@ -23,6 +23,13 @@ class Aside(NamedTuple):
     lease: Lease
 
 
+class _Clones(NamedTuple):
+    """The clones of one name, in its slabs."""
+
+    slabs: Slabs
+    regions: dict[CloneId, Region]
+
+
 class Storage:
     """The memory of one executor.
 
@@ -43,8 +50,10 @@ class Storage:
         self._formats: dict[NameId, RowFormat] = {}
         self._pools: dict[NameId, Buffer] = {}
         self._pages: dict[NameId, list[Buffer]] = {}
-        self._slabs: dict[NameId, Slabs] = {}
-        self._clones: dict[NameId, dict[CloneId, Region]] = {}
+        # Replaced, and never changed, when a name comes in: other threads go over it.
+        self._clones: dict[NameId, _Clones] = {}
+        # Of names that came again with other rows, as long as a device may use clones with the first ones.
+        self._retired: tuple[_Clones, ...] = ()
         self._hosts: dict[WriteId, dict[NameId, Lease]] = {}
         self._asides: dict[ReadId, list[Aside]] = {}
         self._reads: dict[ReadId, Lease] = {}
@@ -86,8 +95,7 @@ class Storage:
         self._page_locked_bytes += needed
         self._formats[name] = row_format
         self._pools[name], *self._pages[name] = fresh
-        self._clones[name] = {}
-        self._slabs[name] = Slabs(device, row_format, config.page_rows_max)
+        self._clones = {**self._clones, name: _Clones(Slabs(device, row_format, config.page_rows_max), {})}
 
     def _free_name(self, name: NameId) -> None:
         """A name that was made ready and never published is here with other rows."""
@@ -97,6 +105,15 @@ class Storage:
         self._page_locked_bytes -= self._config.pages * self._config.page_rows_max * old.row_bytes
         for each in (self._pools.pop(name), *self._pages.pop(name)):
             self._device.free(each)
+        self._retired = (*self._retired, self._clones[name])
+        self._free_retired()
+
+    def _free_retired(self) -> None:
+        """Free the slabs of retired names whose clones are all given back."""
+        for each in self._retired:
+            if not each.regions:
+                each.slabs.free()
+        self._retired = tuple(each for each in self._retired if each.regions)
 
     def format(self, name: NameId) -> RowFormat:
         """How the rows of a name are kept."""
@@ -118,15 +135,15 @@ class Storage:
         Raises:
             OperationFailedError: there is no device memory left.
         """
-        regions = self._clones[row_format.name]
+        slabs, regions = self._clones[row_format.name]
         region = regions.get(clone)
         if region is None:
-            region = regions[clone] = self._slabs[row_format.name].take(rows)
+            region = regions[clone] = slabs.take(rows)
         return Rows(region.slab.buffer, region.start, region.start + rows)
 
     def regions(self, clones: Iterable[CloneId], name: NameId) -> list[Region | None]:
         """Per clone where its rows of a name are; None where it has none."""
-        return [*map(self._clones[name].get, clones)]
+        return [*map(self._clones[name].regions.get, clones)]
 
     def make_host(self, write: WriteId, row_format: RowFormat, rows: int) -> Lease:
         """Host rows for a deferred write under a name."""
@@ -189,10 +206,11 @@ class Storage:
     def release(self, command: ReleaseBuffers) -> None:
         """Free what a command names; what was never made, because a freeze failed, is passed over."""
         clones = command.clones.tolist()
-        for name, regions in self._clones.items() if clones else ():
+        for slabs, regions in (*self._clones.values(), *self._retired) if clones else ():
             if regions:
-                found = [region for clone in clones if (region := regions.pop(clone, None)) is not None]
-                self._slabs[name].give(found)
+                slabs.give([region for clone in clones if (region := regions.pop(clone, None)) is not None])
+        if self._retired:
+            self._free_retired()
         for write in command.writes:
             self._hosts.pop(write, None)
         for read in command.reads:
@@ -201,5 +219,5 @@ class Storage:
 
     def figures(self) -> tuple[int, int, int, int]:
         """Bytes of host buffers held and in all, bytes of device clones held and in all."""
-        clones = [each.figures() for each in self._slabs.values()]
+        clones = [each.slabs.figures() for each in (*self._clones.values(), *self._retired)]
         return (*self.buffers.figures(), sum(held for held, _ in clones), sum(total for _, total in clones))

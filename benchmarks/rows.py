@@ -10,6 +10,7 @@ import gc
 import json
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal, NamedTuple
@@ -201,18 +202,16 @@ def scenarios(kind: Literal["torch", "numpy"]) -> dict[str, Callable[[], Measure
     for width in (8, 2048):
         for names in ("h", "h2i", "h1i1d"):
             for requests in (1, 16, 64, 256):
-                found[f"decode_{requests}_{names}_w{width}"] = lambda r=requests, n=names, w=width: decode(
-                    kind, r, n, w
-                )
+                found[f"decode_{requests}_{names}_w{width}"] = partial(decode, kind, requests, names, width)
     for width in (8, 2048):
-        found[f"decode_256_h2i_w{width}_cut"] = lambda w=width: decode(kind, 256, "h2i", w, cut=True)
+        found[f"decode_256_h2i_w{width}_cut"] = partial(decode, kind, 256, "h2i", width, cut=True)
     for names in ("h", "h1i", "h2i"):
         for tokens in (1024, 4096, 16_384):
-            found[f"prefill_{tokens}_{names}"] = lambda t=tokens, n=names: prefill(kind, t, n)
+            found[f"prefill_{tokens}_{names}"] = partial(prefill, kind, tokens, names)
     for tokens in (1024, 8192):
-        found[f"hit_{tokens}"] = lambda t=tokens: hit(kind, t)
-    found["slots_256"] = lambda: slots(256)
-    found[f"finish_{CHUNKS}_chunks"] = lambda: finish(kind)
+        found[f"hit_{tokens}"] = partial(hit, kind, tokens)
+    found["slots_256"] = partial(slots, 256)
+    found[f"finish_{CHUNKS}_chunks"] = partial(finish, kind)
     return found
 
 

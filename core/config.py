@@ -99,6 +99,8 @@ class RowConfig(BaseModel):
             bound: when it is, for names whose rows are known by then, and when a name is first seen.
         copy_chunk_bytes: bytes that one operation of a device copies at most; longer copies are cut, so that what
             waits behind them on the same link gets its turn.
+        gathers_max: reads that are under way at the same time. Others wait; what is overwritten meanwhile is set aside
+            for them (R13).
         kernel_block_size: tokens per block of the attention kernel's block table; None if it is `block_size`. It must
             divide `block_size`.
         kv_groups: KV cache groups of the engine. Only one can be mirrored by slot.
@@ -121,6 +123,7 @@ class RowConfig(BaseModel):
     wait_timeout_s: float = Field(default=30.0, gt=0)
     page_locked_bytes_max: int | None = Field(default=None, gt=0)
     copy_chunk_bytes: int = Field(default=2**26, ge=2**12)
+    gathers_max: int = Field(default=64, gt=0)
     kernel_block_size: int | None = Field(default=None, gt=0)
     kv_groups: int = Field(default=1, gt=0)
     context_parallel: int = Field(default=1, gt=0)

@@ -21,7 +21,7 @@ from tenure.core.errors import (
     OperationFailedError,
     SaveNotReservedError,
 )
-from tenure.core.rows.answers import ConsumePlan, HitRows, ResetAnswered, SaveReserved
+from tenure.core.rows.answers import ConsumePlan, Done, HitRows, Ignored, ResetAnswered, SaveReserved
 from tenure.core.rows.commands import FreezeRows
 from tenure.core.rows.events import (
     ConsumeAbandoned,
@@ -97,7 +97,10 @@ class RowCache(ABC, Generic[M]):
 
     def _forget_if_done(self, answer: ResetAnswered) -> ResetAnswered:
         if answer.done:
-            self._leftovers.clear()
+            # A materialize under way still takes those of its step.
+            fenced = self._row_state().tables.fenced_steps
+            for step in [each for each in self._leftovers if each not in fenced]:
+                del self._leftovers[step]
         return answer
 
     def shutdown(self) -> None:
@@ -120,8 +123,10 @@ class RowCache(ABC, Generic[M]):
 
     def stats(self) -> CacheStats:
         """Figures of this moment; also after a failure or a shutdown."""
-        waits = self._runtime.waits
-        return self._runtime.asked(lambda: stats_of(self._row_state(), self._runtime.executor, waits, self._counts))
+        waits, executor = self._runtime.waits, self._runtime.executor
+        # R19: this may free memory, so it is not done with the lock.
+        memory = executor.storage.figures()
+        return self._runtime.asked(lambda: stats_of(self._row_state(), executor, memory, waits, self._counts))
 
     # --- Save -------------------------------------------------------------------------------------------------------
 
@@ -181,7 +186,7 @@ class RowCache(ABC, Generic[M]):
         try:
             outputs, copied = self._copy_out(plan)
         except BaseException as error:
-            self._runtime.tell(ConsumeAbandoned(step_id))
+            self._runtime.tell_and(ConsumeAbandoned(step_id), lambda answer: self._abandoned(step_id, answer))
             if isinstance(error, OperationFailedError):
                 raise CopyOutFailedError(step_id, str(error)) from error
             raise
@@ -194,6 +199,11 @@ class RowCache(ABC, Generic[M]):
         for each in hits:
             self._runtime.executor.storage.take_read(each.read)
         self._counts["copy_out"] += copied
+
+    def _abandoned(self, step: StepId, answer: Done | Ignored) -> None:
+        """A materialize raises; its step is there for the next one, unless a reset forgot it. The lock is held."""
+        if isinstance(answer, Ignored):
+            self._leftovers.pop(step, None)
 
     def discard_step(self, step_id: StepId) -> None:
         """Consume a saved step that nobody will materialize; what it wrote goes on.

@@ -6,6 +6,7 @@ again, until nothing is left that could go on. One thread pumps at a time; anoth
 to that one. So commands are carried out in the order in which the machine issued them, whoever caused them.
 """
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -94,9 +95,8 @@ class Runtime(Generic[Told, Answered]):
         Raises:
             WaitTimeoutError: it took longer than a wait may (R07); the same call may be made again.
         """
-        began = perf_counter()
         until = monotonic() + self._timeout_s
-        kind = ""
+        waited: defaultdict[str, float] = defaultdict(float)
         try:
             while True:
                 with self._lock:
@@ -105,13 +105,17 @@ class Runtime(Generic[Told, Answered]):
                 self.pump()
                 if not isinstance(answer, Waiting):
                     return answer
-                kind = kind or _kind_of(answer.waited_for)
-                self._wait(seen, until, partial(wait_timed_out, answer.waited_for))
+                began = perf_counter()
+                try:
+                    self._wait(seen, until, partial(wait_timed_out, answer.waited_for))
+                finally:
+                    waited[_kind_of(answer.waited_for)] += perf_counter() - began
         finally:
-            if kind:
+            if waited:
                 with self._lock:
-                    figures = self._waits.get(kind, WaitFigures())
-                    self._waits[kind] = WaitFigures(figures.count + 1, figures.seconds + perf_counter() - began)
+                    for kind, seconds in waited.items():
+                        figures = self._waits.get(kind, WaitFigures())
+                        self._waits[kind] = WaitFigures(figures.count + 1, figures.seconds + seconds)
 
     def asked(self, question: Callable[[], Found]) -> Found:
         """What a question finds while nobody tells anything."""
@@ -124,8 +128,10 @@ class Runtime(Generic[Told, Answered]):
             raise ExecutorBrokenError(f"{type(self._broken).__name__}: {self._broken}")
         answer, commands = self._machine.tell(event)
         self.executor.accept(commands)
-        self._progress += 1
-        self._changed.notify_all()
+        # Who waits and is told to wait on has changed nothing: several of them must not wake each other for ever.
+        if commands or not isinstance(answer, Waiting):
+            self._progress += 1
+            self._changed.notify_all()
         return answer
 
     def _wait(self, seen: int, until: float, timed_out: Callable[[], Told]) -> None:

@@ -6,7 +6,7 @@ bfloat16 come back as uint16.
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,11 @@ def copy_array(target: Array, source: Array) -> None:
     np.copyto(target, source)
 
 
+def is_array(value: object) -> TypeGuard[Array]:
+    """Whether a value is a numpy array."""
+    return isinstance(value, np.ndarray)
+
+
 class NumpyTensors:
     """numpy arrays, as they come and as they are given back."""
 
@@ -43,13 +48,13 @@ class NumpyTensors:
 
     def describe(self, value: object) -> tuple[tuple[int, ...], str] | None:
         """Shape and dtype of an array; None for what is none."""
-        if not isinstance(value, np.ndarray):
+        if not is_array(value):
             return None
         return value.shape, _NAMES.get(value.dtype, str(value.dtype))
 
     def to_array(self, value: object) -> Array | None:
         """An array over the memory of a tensor, in the dtype that it is kept in; None if there is none."""
-        return value if isinstance(value, np.ndarray) else None
+        return value if is_array(value) else None
 
     def from_array(self, array: Array, dtype: str) -> Any:
         """A tensor over the memory of an array that is kept for `dtype`."""

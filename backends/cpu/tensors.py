@@ -1,5 +1,6 @@
 """torch CPU tensors as the engine's tensors. Imports torch; nothing else of the CPU device does."""
 
+from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ _NAMES: Final = MappingProxyType(
         torch.bool: "bool",
     }
 )
+_from_numpy: Final[Callable[[Array], torch.Tensor]] = torch.from_numpy  # pyright: ignore
 _PARALLEL_BYTES: Final = 2**24
 """From here on torch copies with all its threads. Below, waiting for them can take longer than the copy."""
 
@@ -53,7 +55,7 @@ class TorchTensors:
 
     def from_array(self, array: Array, dtype: str) -> Any:
         """A tensor over the memory of an array that is kept for `dtype`."""
-        tensor = torch.from_numpy(array)
+        tensor = _from_numpy(array)
         return tensor.view(torch.bfloat16) if dtype == "bfloat16" else tensor
 
     def own(self, value: Any) -> Any:
@@ -69,4 +71,4 @@ def copy_array(target: Array, source: Array) -> None:
     if target.nbytes < _PARALLEL_BYTES or not source.flags.writeable or min(source.strides, default=0) < 0:
         np.copyto(target, source)
     else:
-        torch.from_numpy(target).copy_(torch.from_numpy(source))
+        _from_numpy(target).copy_(_from_numpy(source))
