@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from tenure import RowConfig, RowPolicy
+from tenure import RowConfig, RowPolicy, runtime
 from tenure.spec.choices import Choices
 from tenure.spec.rows.emissions import POLICIES
 from tests.stateful.twins import Twins
@@ -104,6 +104,12 @@ class CachesAgree(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "twins"):
             self.twins.end()
+
+
+@pytest.fixture(autouse=True)
+def _waits_look_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The device does not call when what it kept back is there."""
+    monkeypatch.setattr(runtime, "LOOK_AGAIN_S", 0.002)
 
 
 def test_r02_r17_caches_on_real_memory_agree_with_the_oracle() -> None:

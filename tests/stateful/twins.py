@@ -40,17 +40,32 @@ NUMPY: Final[Mapping[str, Any]] = {
 
 
 class DawdlingDevice(CpuDevice):
-    """A CPU device whose worker takes a rest now and then, so that calls meet it at every point of its work."""
+    """A CPU device whose worker takes a rest now and then, and which says late that a gather has ended.
+
+    So calls meet it at every point of its work, and later steps claim what reads have yet to take.
+    """
 
     def __init__(self) -> None:
         super().__init__(worker=True, tensors="numpy")
         self._random = random.Random(0)  # noqa: S311 - it decides how long nothing happens
+        self._late: dict[int, tuple[Any, float]] = {}
 
     def record(self, lane: Lane) -> Any:
         """As ever, behind a rest."""
         if lane is not Lane.COMPUTE and self._random.random() < 0.15:
             self._lanes.do(lane, "rest", time.sleep, self._random.random() * 0.002)
-        return super().record(lane)
+        event = super().record(lane)
+        if lane is Lane.GATHER and self._random.random() < 0.5:
+            self._late[id(event)] = (event, time.monotonic() + 0.01)
+        return event
+
+    def query(self, event: Any) -> bool:
+        """As ever, or not yet."""
+        if id(event) in self._late:
+            if time.monotonic() < self._late[id(event)][1]:
+                return False
+            del self._late[id(event)]
+        return super().query(event)
 
 
 class Bits:
@@ -322,6 +337,7 @@ class Twins:
 def _wait_until_quiet(cache: OutputCache) -> None:
     until = time.monotonic() + 20
     while True:
+        cache._runtime.pump()  # pyright: ignore[reportPrivateUsage]
         stats = cache.stats()
         left = (
             stats.live_requests,
