@@ -5,8 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 RUNTIME_STAMP := $(VENV)/.installed-runtime
+TORCH_STAMP := $(VENV)/.installed-torch
 
-.PHONY: demo test check lint types arrows deep bench clean
+.PHONY: demo test check lint types arrows torch deep bench clean
 
 demo: $(RUNTIME_STAMP)
 	$(BIN)/tenure replay --sample --check
@@ -24,12 +25,15 @@ lint: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-types: $(STAMP)
+types: $(STAMP) $(TORCH_STAMP)
 	$(BIN)/mypy
 	$(BIN)/pyright
 
 arrows: $(STAMP)
 	$(BIN)/lint-imports
+
+# torch is optional: the tests that need it are skipped where it is missing, and types cannot be checked without it.
+torch: $(TORCH_STAMP)
 
 # About a million steps of every stateful test; for nights.
 deep: $(STAMP)
@@ -38,6 +42,7 @@ deep: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python benchmarks/blocks.py
 	$(BIN)/python benchmarks/rows_core.py
+	$(BIN)/python benchmarks/rows.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -49,6 +54,10 @@ $(RUNTIME_STAMP): pyproject.toml constraints/ci.txt | $(VENV)/bin/python
 $(STAMP): pyproject.toml constraints/ci.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints/ci.txt -e '.[dev]'
 	@touch $@ $(RUNTIME_STAMP)
+
+$(TORCH_STAMP): constraints/ci.txt | $(STAMP)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints/ci.txt torch
+	@touch $@
 
 clean:
 	rm -rf $(VENV) build *.egg-info .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -2,8 +2,9 @@
 
 A command carries its number, its lane, its ordering and its answers. It may run when every command numbered in
 `after` has ended; commands of the lanes COMPUTE, COPY and POOL run in the order of issue within their lane, those of
-GATHER in any. A command behind one that failed is not run, and answers that it failed. An answer is told to the
-machine verbatim (a failure may add its reason). `done` of a `FreezeRows` is told when its copies are launched, every
+GATHER in any. A command that reads what a failed one in its `after` should have written is not run, and answers that
+it failed; a scatter is only ordered behind gathers, and runs behind a failed one too. An answer is told to the machine
+verbatim (a failure may add its reason). `done` of a `FreezeRows` is told when its copies are launched, every
 other one when the work has ended.
 
 | command | reads | writes |
