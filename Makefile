@@ -37,7 +37,7 @@ torch: $(TORCH_STAMP)
 
 # About a million steps of every stateful test; for nights.
 deep: $(STAMP)
-	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -q tests/stateful
+	HYPOTHESIS_PROFILE=deep TENURE_STRESS_STEPS=200000 $(BIN)/python -m pytest -q tests/stateful
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/blocks.py

@@ -124,7 +124,15 @@ class Executor:
             event = self.device.record(Lane.COMPUTE)
             self._open[command.command] = event
             self._flights[command.command] = _Flight(command, event)
+        # What is known to have failed by now costs this save; what fails later costs the write, and so the cache.
+        self.device.query(event)
         return command, leftovers
+
+    def abandon_freeze(self, step: StepId) -> None:
+        """A freeze that was never asked for will not be; does nothing if it was."""
+        command = self._freezes.pop(step, None)
+        if command is not None:
+            self._open.pop(command.command)
 
     def _launch_freeze(self, command: FreezeRows, page: int, live: Mapping[NameId, Any]) -> dict[NameId, Any]:
         device = self.device

@@ -19,6 +19,7 @@ from tenure.core.errors import (
     ExecutorBrokenError,
     FreezeFailedError,
     OperationFailedError,
+    OutputNameError,
     SaveNotReservedError,
 )
 from tenure.core.rows.answers import ConsumePlan, Done, HitRows, Ignored, ResetAnswered, SaveReserved
@@ -132,6 +133,8 @@ class RowCache(ABC, Generic[M]):
 
     def _outputs(self, hidden: Any, mm: Mapping[NameId, Any] | None) -> tuple[tuple[Output, ...], dict[NameId, Any]]:
         """The outputs of a step as the machine is told of them, and as they are."""
+        if mm is not None and HIDDEN in mm:
+            raise OutputNameError(HIDDEN, "hidden states are no mm output; hand them over as hidden_states")
         live: dict[NameId, Any] = {} if hidden is None else {HIDDEN: hidden}
         live.update(mm or {})
         outputs: list[Output] = []
@@ -142,18 +145,19 @@ class RowCache(ABC, Generic[M]):
 
     def _save(self, request: Any, live: Mapping[NameId, Any]) -> StepId:
         """Reserve, freeze, then publish or cancel."""
-        reserved: SaveReserved = self._runtime.ask(request, WaitTimedOut)
-        step = reserved.step
+        found: list[SaveReserved] = []
         try:
-            command, leftovers = self._runtime.executor.freeze(step, reserved.page, live)
-            self._runtime.tell_and(SavePublished(step), lambda _: self._saved(command, leftovers))
-        except OperationFailedError as error:
-            self._cancel(step)
-            raise FreezeFailedError(step, str(error)) from error
-        except BaseException:
-            self._cancel(step)
+            self._runtime.ask(request, WaitTimedOut, found.append)
+            (reserved,) = found
+            command, leftovers = self._runtime.executor.freeze(reserved.step, reserved.page, live)
+            self._runtime.tell_and(SavePublished(reserved.step), lambda _: self._saved(command, leftovers))
+        except BaseException as error:
+            for each in found:
+                self._cancel(each.step)
+                if isinstance(error, OperationFailedError):
+                    raise FreezeFailedError(each.step, str(error)) from error
             raise
-        return step
+        return reserved.step
 
     def _saved(self, command: FreezeRows, leftovers: Mapping[NameId, Any]) -> None:
         """A save is published. The lock is held."""
@@ -161,6 +165,7 @@ class RowCache(ABC, Generic[M]):
         self._counts["rows_written"] += command.num_rows * sum(len(clone.formats) for clone in command.clones)
 
     def _cancel(self, step: StepId) -> None:
+        self._runtime.executor.abandon_freeze(step)
         try:
             self._runtime.tell(SaveCancelled(step))
         except (SaveNotReservedError, ExecutorBrokenError):
@@ -182,13 +187,16 @@ class RowCache(ABC, Generic[M]):
             CopyOutFailedError: there is no memory for them; ask again.
             ShutDownError, WriteFailedError, ExecutorBrokenError: nothing is served any more.
         """
-        plan: ConsumePlan = self._runtime.ask(ConsumeRequested(step_id, tuple(req_ids)), WaitTimedOut)
+        found: list[ConsumePlan] = []
         try:
+            self._runtime.ask(ConsumeRequested(step_id, tuple(req_ids)), WaitTimedOut, found.append)
+            (plan,) = found
             outputs, copied = self._copy_out(plan)
         except BaseException as error:
-            self._runtime.tell_and(ConsumeAbandoned(step_id), lambda answer: self._abandoned(step_id, answer))
-            if isinstance(error, OperationFailedError):
-                raise CopyOutFailedError(step_id, str(error)) from error
+            if found:
+                self._runtime.tell_and(ConsumeAbandoned(step_id), lambda answer: self._abandoned(step_id, answer))
+                if isinstance(error, OperationFailedError):
+                    raise CopyOutFailedError(step_id, str(error)) from error
             raise
         self._runtime.tell_and(StepConsumed(step_id), lambda _: self._consumed(step_id, plan.hits, copied))
         return outputs

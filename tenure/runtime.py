@@ -89,8 +89,8 @@ class Runtime(Generic[Told, Answered]):
         self.pump()
         return found
 
-    def ask(self, event: Told, wait_timed_out: Callable[[WaitedFor], Told]) -> Answered:
-        """As `tell`, and again whenever something changed, until the answer is not to wait.
+    def ask(self, event: Told, wait_timed_out: Callable[[WaitedFor], Told], also: Callable[[Answered], object]) -> None:
+        """As `tell_and`, again whenever something changed, until the answer is not to wait.
 
         Raises:
             WaitTimeoutError: it took longer than a wait may (R07); the same call may be made again.
@@ -102,9 +102,11 @@ class Runtime(Generic[Told, Answered]):
                 with self._lock:
                     answer = self._take(event)
                     seen = self._progress
+                    if not isinstance(answer, Waiting):
+                        also(answer)
                 self.pump()
                 if not isinstance(answer, Waiting):
-                    return answer
+                    return
                 began = perf_counter()
                 try:
                     self._wait(seen, until, partial(wait_timed_out, answer.waited_for))
