@@ -14,7 +14,7 @@ demo: $(RUNTIME_STAMP)
 
 test: $(STAMP)
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q
+	$(BIN)/coverage run -m pytest -q -n auto --dist worksteal
 	@$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
