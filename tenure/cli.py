@@ -1,15 +1,29 @@
 """The command line: `tenure` and its commands. What a command does stands in the package of its subject."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
 
 from tenure.core.config import BLOCKS_MAX, U64_MAX
 from tenure.replay.command import SAMPLE_DEFAULTS, run_command
+from tenure.replay.errors import OptionError
 from tenure.replay.options import BLOCK_SIZE_MAX, RUNNING_MAX, STEP_TOKENS_MAX, UNLIMITED, ReplayOptions
 from tenure.replay.requests import TRACE_BLOCK_MAX
+from tenure.replay.row_options import BUDGET_MAX, DEPTH_MAX, NAMES_MAX, PREEMPT_RATE_MAX, RowOptions
+from tenure.replay.row_specs import FORM, RowSpec, parse_rows
+
+ROW_OPTIONS: Final = (
+    "staging_depth",
+    "builder_lag",
+    "abort_rate",
+    "preempt_rate",
+    "discard_rate",
+    "visibility",
+    "budget_bytes",
+)
+"""Options that mean nothing without rows."""
 
 
 def capacity(text: str | int) -> int:
@@ -23,6 +37,29 @@ def capacity(text: str | int) -> int:
     if not 1 <= blocks <= BLOCKS_MAX:
         raise click.BadParameter(f"{blocks} is not in the range 1<=x<={BLOCKS_MAX}.")
     return blocks
+
+
+def row_spec(text: str | RowSpec) -> RowSpec:
+    """One name with its rows."""
+    if isinstance(text, RowSpec):
+        return text
+    try:
+        return parse_rows(text)
+    except OptionError as error:
+        raise click.BadParameter(f"{error}.") from None
+
+
+def row_options(ctx: click.Context, specs: tuple[RowSpec, ...], choices: dict[str, Any]) -> RowOptions | None:
+    """What is said about rows, taken out of all choices; None if none are to be carried."""
+    given = [name for name in ROW_OPTIONS if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    chosen = {name: choices.pop(name) for name in ROW_OPTIONS}
+    if specs:
+        if len(specs) > NAMES_MAX:
+            raise click.UsageError(f"--rows is given {len(specs)} times; {NAMES_MAX} names are the most.")
+        return RowOptions(specs=specs, **chosen)
+    if given:
+        raise click.UsageError(f"--{given[0].replace('_', '-')} needs rows: give --rows {FORM} at least once.")
+    return None
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -93,16 +130,84 @@ def main() -> None:
 )
 @click.option("--event-token-ids", is_flag=True, help="Let stored events carry the tokens of their blocks.")
 @click.option(
+    "--rows",
+    "row_specs",
+    type=row_spec,
+    multiple=True,
+    metavar=FORM,
+    help="Carry rows of this name, too, and hand them to a builder thread; may be given repeatedly. 'hidden' names the "
+    "hidden states. SHAPE is 2048, or 3x2; DTYPE float32 (if not said), float16, bfloat16, int32, int64, uint8 or "
+    "bool; CLASS immediate (if not said) or deferred.",
+)
+@click.option(
+    "--staging-depth",
+    type=click.IntRange(2, DEPTH_MAX),
+    metavar="N",
+    default=4,
+    show_default=True,
+    help="With --rows: staging pages, each for one step.",
+)
+@click.option(
+    "--builder-lag",
+    type=click.IntRange(0, DEPTH_MAX),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="With --rows: steps that the builder is late at most; fewer than pages. A draw decides for each step.",
+)
+@click.option(
+    "--visibility",
+    type=click.Choice(["computed", "scheduled"]),
+    default="computed",
+    show_default=True,
+    help="With --rows: when a block can be hit: once its rows are saved, or, by others in the same step, once they are "
+    "scheduled.",
+)
+@click.option(
+    "--abort-rate",
+    type=click.FloatRange(0, 1),
+    metavar="P",
+    default=0.0,
+    show_default=True,
+    help="With --rows: abort this share of the requests, each after a drawn number of steps.",
+)
+@click.option(
+    "--preempt-rate",
+    type=click.FloatRange(0, PREEMPT_RATE_MAX),
+    metavar="P",
+    default=0.0,
+    show_default=True,
+    help="With --rows: begin a step, with this probability, by preempting a drawn request; half of the steps at most.",
+)
+@click.option(
+    "--discard-rate",
+    type=click.FloatRange(0, 1),
+    metavar="P",
+    default=0.0,
+    show_default=True,
+    help="With --rows: let the builder discard a step, with this probability, instead of materializing it.",
+)
+@click.option(
+    "--budget-bytes",
+    type=click.IntRange(1, BUDGET_MAX),
+    metavar="N",
+    default=2**30,
+    show_default=True,
+    help="With --rows: device bytes that copies of rows may take; deferred rows hold theirs until their request ends.",
+)
+@click.option(
     "--check",
     is_flag=True,
     help="Check every rule after every transition, and the KV events against what is visible. Compares whole states: "
-    "for small caches and short traces.",
+    "for small caches and short traces. With --rows: compare every row that comes back, bit for bit, follow every KV "
+    "event, and hold the whole state against every rule after as many steps as a cache of that size can afford, and "
+    "at the end.",
 )
 @click.option(
     "--check-every",
     type=click.IntRange(1),
     metavar="N",
-    help="As --check, after every Nth transition; for larger ones.",
+    help="As --check, with a look at the whole state after every Nth transition, or with --rows after every Nth step.",
 )
 @click.option("--skip-bad", is_flag=True, help="Count requests that cannot be replayed, and go on without them.")
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
@@ -112,6 +217,7 @@ def replay_command(
     /,
     traces: tuple[Path, ...],
     json_path: Path | None,
+    row_specs: tuple[RowSpec, ...],
     check_every: int | None,
     *,
     sample: bool,
@@ -130,10 +236,15 @@ def replay_command(
     continuous-batching scheduler with chunked prefill and preemption. Nothing is computed: tokens are made up from the
     hash ids. The same input and options give the same output, times apart.
 
+    With --rows the requests run over the joined cache, which also keeps a row per token and name. A row is made up
+    from all tokens up to its own, so that --check knows every row that must come back: those of a step, and those that
+    a prefix hit brings, whoever was aborted or preempted meanwhile.
+
     \b
     Examples:
       tenure replay --sample --check
       tenure replay --capacity unlimited --max-running 1 --block-size 512 trace.jsonl
+      tenure replay --rows hidden:64 --rows codes:8:int32:deferred --check --builder-lag 3 --limit 50 trace.jsonl
       tenure replay --json - --events events.ndjson --limit 500 trace.jsonl session.json
 
     \b
@@ -149,5 +260,6 @@ def replay_command(
     if sample:
         defaults = SAMPLE_DEFAULTS.items()
         choices |= {k: v for k, v in defaults if ctx.get_parameter_source(k) is ParameterSource.DEFAULT}
-    options = ReplayOptions(check=check or check_every is not None, check_every=check_every or 1, **choices)
+    rows = row_options(ctx, row_specs, choices)
+    options = ReplayOptions(check=check or check_every is not None, check_every=check_every, rows=rows, **choices)
     ctx.exit(run_command(traces, options, json_path, sample=sample, show_progress=not no_progress))

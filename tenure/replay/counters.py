@@ -18,7 +18,9 @@ class Counters:
         hit_blocks: blocks found in the cache at first admission.
         hit_tokens_after_preemption: tokens found at later admissions. They were mostly computed by the request itself,
             so they are no sign of sharing and are counted apart.
-        preemptions: how often a running request had to give up its blocks.
+        preemptions: how often a running request had to give up its blocks for want of capacity.
+        chosen_preemptions: how often one was preempted because a draw chose it.
+        aborts: requests that were aborted.
         steps: engine steps.
         evicted_blocks: copies evicted, duplicates of a hash included.
         stored_events: Stored events published.
@@ -40,6 +42,8 @@ class Counters:
     hit_blocks: int = 0
     hit_tokens_after_preemption: int = 0
     preemptions: int = 0
+    chosen_preemptions: int = 0
+    aborts: int = 0
     steps: int = 0
     evicted_blocks: int = 0
     stored_events: int = 0

@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 from rich.table import Table
 
 from tenure.replay.counters import Counters
+from tenure.replay.row_summary import RowFigures
 from tenure.replay.run import OnStep
 from tenure.replay.summary import Summary
 
@@ -80,10 +81,34 @@ def _sections(summary: Summary) -> Iterator[list[tuple[str, str]]]:
     yield [("steps", f"{scheduler.steps:,}"), ("preemptions", f"{scheduler.preemptions:,}")]
     if scheduler.checked_transitions:
         yield [("transitions checked", f"{scheduler.checked_transitions:,} of {scheduler.transitions:,}")]
+    if summary.rows is not None:
+        yield from _row_sections(summary.rows)
     yield [
         ("seconds", f"{summary.timing.seconds:,.1f}"),
         ("requests per second", f"{summary.timing.requests_per_second:,.1f}"),
     ]
+
+
+def _row_sections(rows: RowFigures) -> Iterator[list[tuple[str, str]]]:
+    yield [
+        ("rows written", f"{rows.written:,}"),
+        ("rows handed out", f"{rows.handed_out:,}"),
+        ("rows served from hits", f"{rows.from_hits:,}"),
+        ("rows served from hits of the same step", f"{rows.from_hits_of_the_same_step:,}"),
+    ]
+    disturbed = [("aborts", f"{rows.aborts:,}"), ("preemptions by choice", f"{rows.preemptions_by_choice:,}")]
+    if rows.steps_discarded:
+        disturbed.append(("steps discarded", f"{rows.steps_discarded:,}"))
+    yield disturbed
+    if rows.verified:
+        yield [
+            ("rows verified", f"{rows.verified:,}"),
+            ("wrong rows", f"{rows.mismatches:,}"),
+            ("whole states checked", f"{rows.checked_states:,} of {rows.steps_saved:,}"),
+        ]
+    copied = [(f"bytes copied, {kind}", f"{count:,}") for kind, count in rows.timing.bytes_copied.items() if count]
+    waits = rows.timing.waits.items()
+    yield [*copied, *((f"waits for a {what}", f"{wait.count:,} ({wait.seconds:,.1f} s)") for what, wait in waits)]
 
 
 def _share(count: int, percent: float) -> str:

@@ -1,30 +1,21 @@
-"""Drives the block machine: gives it events, keeps its newest state, and carries out what it commands."""
+"""Drives the block machine alone: gives it events, keeps its newest state, and carries out what it commands."""
 
-from typing import assert_never
+from collections.abc import Sequence
 
 from tenure.core.blocks import queries
 from tenure.core.blocks.machine import transition
 from tenure.core.blocks.state import BlockState
-from tenure.core.blocks.values import (
-    AllocationRequested,
-    Answer,
-    Command,
-    Event,
-    GrowthReady,
-    KvEvent,
-    PublishRemoved,
-    PublishStored,
-    Ready,
-    RecordTrace,
-)
+from tenure.core.blocks.values import Answer, Event, RequestId, StepComputed, TokenGenerated, TokensComputed
 from tenure.core.config import BlockConfig
 from tenure.replay.checking import Checker
 from tenure.replay.counters import Counters
 from tenure.replay.event_log import EventLog
+from tenure.replay.kv_feed import KvFeed
+from tenure.replay.machine import count_evictions
 
 
 class Driver:
-    """One machine, what it has done so far, and who watches it.
+    """One machine, what it has done so far, and who watches it; a `Machine` without rows.
 
     Attributes:
         state: the newest state.
@@ -36,8 +27,18 @@ class Driver:
     ) -> None:
         self.state = BlockState.initial(config)
         self.counters = counters
-        self._log = log
+        self._feed = KvFeed(counters, log)
         self._checker = checker
+
+    @property
+    def block_size(self) -> int:
+        """Tokens per block."""
+        return self.state.config.block_size
+
+    @property
+    def num_active(self) -> int:
+        """Blocks in use."""
+        return queries.num_active(self.state)
 
     def apply(self, event: Event) -> Answer:
         """Let `event` happen; the machine's answer.
@@ -50,45 +51,34 @@ class Driver:
         free = queries.num_free(before)
         self.state, answer, commands = transition(before, event)
         self.counters.transitions += 1
-        self._count_evictions(event, answer, free)
+        count_evictions(self.counters, event, answer, free)
         for command in commands:
-            self._carry_out(command)
+            self._feed.take(command)
         if self._checker is not None:
             self._checker.observe(before, event, self.state, answer, commands)
         return answer
 
-    def check_end(self) -> None:
-        """Check what must hold when every request has finished."""
+    def shareable_blocks(self, request: RequestId) -> int:
+        """Leading blocks of a request that are visible."""
+        return queries.resident_prefix_blocks(self.state, request)
+
+    def schedule(self, request: RequestId, before: int, after: int) -> None:
+        """Nothing: blocks become visible when they are computed."""
+
+    def run_step(self) -> None:
+        """Nothing: what a real engine would compute now is left out."""
+
+    def report_chunk(self, request: RequestId, before: int, after: int, *, generates: bool) -> None:
+        """Tell of the tokens computed, and of the one that follows."""
+        self.apply(TokensComputed(request, before, after))
+        if generates:
+            self.apply(TokenGenerated(request))
+
+    def report_decode(self, requests: Sequence[RequestId]) -> None:
+        """Tell of all in one event."""
+        self.apply(StepComputed(tuple(requests)))
+
+    def finish(self) -> None:
+        """Check what must hold when every request has ended."""
         if self._checker is not None:
             self._checker.check_end(self.state)
-
-    def _count_evictions(self, event: Event, answer: Answer, free: int) -> None:
-        """Count the copies that made room for fresh blocks: those that free capacity did not cover."""
-        if isinstance(answer, GrowthReady):
-            fresh = len(answer.blocks)
-        elif isinstance(answer, Ready) and isinstance(event, AllocationRequested):
-            # Leases reuse blocks only while they hold none, so all blocks reused are among the new ones.
-            fresh = len(answer.blocks) - event.reusable_blocks
-        else:
-            return
-        self.counters.evicted_blocks += max(0, fresh - free)
-
-    def _carry_out(self, command: Command) -> None:
-        match command:
-            case PublishStored():
-                self.counters.stored_events += 1
-                self.counters.stored_hashes += len(command.block_hashes)
-                self._publish(command)
-            case PublishRemoved():
-                self.counters.removed_events += 1
-                self.counters.removed_hashes += len(command.block_hashes)
-                self._publish(command)
-            case RecordTrace():
-                # The counters keep their own account of occupancy.
-                pass
-            case _:
-                assert_never(command)
-
-    def _publish(self, event: KvEvent) -> None:
-        if self._log is not None:
-            self._log.write(event)

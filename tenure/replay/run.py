@@ -10,12 +10,16 @@ from tenure.core.blocks.sequence import RequestSequence, new_sequence
 from tenure.core.config import BlockConfig
 from tenure.replay.checking import CHECKED_CAPACITY_MAX, Checker
 from tenure.replay.counters import Counters
+from tenure.replay.disturbances import Disturbances
 from tenure.replay.driver import Driver
 from tenure.replay.errors import OptionError, Place, TraceError
 from tenure.replay.event_log import EventLog
 from tenure.replay.formats import check_sources, read_traces
+from tenure.replay.machine import Machine
 from tenure.replay.options import ReplayOptions
 from tenure.replay.requests import TraceRequest
+from tenure.replay.row_checking import CHECKED_SLOTS_MAX
+from tenure.replay.row_driver import RowDriver
 from tenure.replay.scheduler import Scheduler
 from tenure.replay.summary import Summary, summarize
 from tenure.replay.tokens import prompt_tokens
@@ -28,35 +32,45 @@ def replay(sources: Sequence[Path], options: ReplayOptions, on_step: OnStep | No
     """Replay traces one after the other, as one stream of requests; what happened.
 
     Requests arrive in the order of the traces and as fast as they can be served. The same sources and options give
-    the same summary, apart from its `timing`, and the same KV events. A KeyboardInterrupt ends the replay early, and
-    its summary says so.
+    the same summary, apart from what is named `timing` in it, and the same KV events. A KeyboardInterrupt ends the
+    replay early, and its summary says so.
 
     Raises:
         TraceError: a trace, or a request in it, cannot be replayed.
         OptionError: the options do not go together, or do not go with a trace.
         OutputError: the KV events cannot be written.
-        InvariantViolation: with `check`, a rule is broken; our own fault.
+        InvariantViolation: with `check`, a rule is broken or a row is wrong; our own fault.
     """
     _check_options(sources, options)
     counters = Counters()
     with ExitStack() as stack:
         log = None if options.events is None else stack.enter_context(EventLog(options.events))
-        checker = Checker(counters, options.check_every) if options.check else None
-        config = BlockConfig(capacity=options.capacity, block_size=options.block_size, kv_events=True)
-        driver = Driver(config, counters, log, checker)
         arrivals = Arrivals(sources, options, counters)
-        scheduler = Scheduler(driver, iter(arrivals), options.max_running, options.max_batched_tokens)
+        rows, disturbances = None, None
+        if options.rows is not None:
+            rows = stack.enter_context(RowDriver(options, options.rows, counters, log))
+            disturbances = Disturbances(options.seed, options.rows.abort_rate, options.rows.preempt_rate)
+        machine: Machine = _block_driver(options, counters, log) if rows is None else rows
+        limits = options.max_running, options.max_batched_tokens
+        scheduler = Scheduler(machine, iter(arrivals), *limits, disturbances)
         start = time.perf_counter()
         interrupted = False
         try:
             while scheduler.step():
                 if on_step is not None:
                     on_step(counters, arrivals.progress)
-            driver.check_end()
+            machine.finish()
         except KeyboardInterrupt:
             interrupted = True
         seconds = time.perf_counter() - start
-    return summarize(counters, options, seconds, interrupted=interrupted)
+        figures = None if rows is None else rows.figures()
+    return summarize(counters, options, seconds, figures, interrupted=interrupted)
+
+
+def _block_driver(options: ReplayOptions, counters: Counters, log: EventLog | None) -> Driver:
+    checker = Checker(counters, options.check_every or 1) if options.check else None
+    config = BlockConfig(capacity=options.capacity, block_size=options.block_size, kv_events=True)
+    return Driver(config, counters, log, checker)
 
 
 class Arrivals:
@@ -135,6 +149,12 @@ def _check_options(sources: Sequence[Path], options: ReplayOptions) -> None:
         raise OptionError(
             f"--check lists every block of the cache, and a capacity of {options.capacity} is too much for that",
             f"give --check a --capacity of at most {CHECKED_CAPACITY_MAX}",
+        )
+    slots = options.capacity * options.block_size
+    if options.check and options.rows is not None and slots > CHECKED_SLOTS_MAX:
+        raise OptionError(
+            f"--check with --rows lists every slot of the cache, and {slots} are too many for that",
+            f"give it a --capacity of at most {CHECKED_SLOTS_MAX // options.block_size}",
         )
     check_sources(sources)
     if options.events is not None:

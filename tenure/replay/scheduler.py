@@ -5,15 +5,18 @@ token budget with chunks of prompts: first of the one it cut short last, then of
 runs out, the request that was admitted last gives up its blocks and waits, in front of all others. What it generated
 is kept; all its tokens are computed anew, but for what a new look-up finds.
 
-The scheduler knows token counts alone. Blocks, hashes and hits are the machine's; what a real engine would compute
-between scheduling and the reports of `TokensComputed` and `StepComputed` is left out.
+The scheduler knows token counts alone. Blocks, hashes, hits and rows are the machine's. What is decided for a step is
+told to it at once (`schedule`), before the next decision: whoever is admitted later in the step may share it. Nobody
+gives up blocks between that and the step's end.
+
+Requests may be disturbed, between steps: aborted, or preempted although there is capacity. Such a preempted one waits
+behind whoever waits already.
 """
 
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tenure.core.blocks import queries
 from tenure.core.blocks.sequence import RequestSequence
 from tenure.core.blocks.values import (
     AllocationRequested,
@@ -25,12 +28,10 @@ from tenure.core.blocks.values import (
     LeaseOpened,
     LeasePreempted,
     RequestId,
-    StepComputed,
-    TokenGenerated,
-    TokensComputed,
 )
 from tenure.core.errors import InvariantViolation
-from tenure.replay.driver import Driver
+from tenure.replay.disturbances import Disturbances
+from tenure.replay.machine import Machine
 
 
 @dataclass(slots=True, eq=False)
@@ -46,6 +47,7 @@ class Job:
         running: whether it is admitted.
         decoding: whether all it knew at admission is computed, so that it takes one token a step.
         admissions: how often it was admitted.
+        aborted_at: the step before which it is aborted; None if it is not to be, or was not admitted yet.
     """
 
     request: RequestId
@@ -56,6 +58,7 @@ class Job:
     running: bool = False
     decoding: bool = False
     admissions: int = 0
+    aborted_at: int | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -80,25 +83,33 @@ class Scheduler:
     """Carries arriving requests through a machine, a step at a time."""
 
     def __init__(
-        self, driver: Driver, arrivals: Iterator[RequestSequence], max_running: int, max_batched_tokens: int
+        self,
+        machine: Machine,
+        arrivals: Iterator[RequestSequence],
+        max_running: int,
+        max_batched_tokens: int,
+        disturbances: Disturbances | None = None,
     ) -> None:
         """Requests are drawn from `arrivals` when there is a place for them, one ahead at most.
 
         A request's blocks to completion must not exceed the capacity, and a step must have room for one token of every
         running request.
         """
-        self._driver = driver
-        self._counters = driver.counters
-        self._block_size = driver.state.config.block_size
+        self._machine = machine
+        self._counters = machine.counters
+        self._block_size = machine.block_size
         self._arrivals = arrivals
         self._max_running = max_running
         self._max_batched_tokens = max_batched_tokens
         self._running: list[Job] = []  # in the order of admission
+        self._disturbances = disturbances
         self._waiting: deque[Job] = deque()  # preempted ones, and at most one that has just arrived
         self._is_full = False  # no admission before a request finishes
 
     def step(self) -> bool:
         """Run one engine step; False when there is nothing left to do."""
+        if self._disturbances is not None:
+            self._disturb(self._disturbances)
         decoding = self._grow()
         budget = self._max_batched_tokens - len(decoding)
         chunks = self._continue_prefill(budget)
@@ -108,14 +119,29 @@ class Scheduler:
                 raise InvariantViolation("I11", "nothing runs, and yet there is no capacity for the next request")
             return False
         self._counters.steps += 1
-        self._counters.peak_active_blocks = max(
-            self._counters.peak_active_blocks, queries.num_active(self._driver.state)
-        )
+        self._counters.peak_active_blocks = max(self._counters.peak_active_blocks, self._machine.num_active)
+        self._machine.run_step()
         for chunk in chunks:
             self._end_chunk(chunk)
         if decoding:
             self._end_decode(decoding)
         return True
+
+    def _disturb(self, disturbances: Disturbances) -> None:
+        """Abort those whose time has come, running or waiting, and preempt whoever is drawn."""
+        step = self._counters.steps
+        for job in [*self._running, *self._waiting]:
+            if job.aborted_at is not None and job.aborted_at <= step:
+                self._machine.apply(LeaseFinished(job.request))
+                (self._running if job.running else self._waiting).remove(job)
+                self._is_full = False
+                self._counters.aborts += 1
+        chosen = disturbances.preempted(len(self._running))
+        if chosen is not None:
+            # Its capacity is there for all, itself included, so that nobody waits for ever.
+            self._waiting.append(self._preempt(chosen))
+            self._is_full = False
+            self._counters.chosen_preemptions += 1
 
     # --- Scheduling -------------------------------------------------------------------------------------------------
 
@@ -127,7 +153,7 @@ class Scheduler:
         asking: list[Job] = [job for job in self._running if job.decoding]
         served: list[Job] = []
         while asking:
-            answer = self._driver.apply(GrowthScheduled(tuple(job.request for job in asking)))
+            answer = self._machine.apply(GrowthScheduled(tuple(job.request for job in asking)))
             assert isinstance(answer, GrowthReady)
             served += asking[: answer.served]
             asking = asking[answer.served :]
@@ -135,6 +161,8 @@ class Scheduler:
                 # The last admitted request stands last, so none that was served is preempted here.
                 self._preempt_last()
                 asking = [job for job in asking if job.running]
+        for job in served:
+            self._machine.schedule(job.request, job.computed, job.known)
         return served
 
     def _continue_prefill(self, budget: int) -> list[Chunk]:
@@ -150,7 +178,7 @@ class Scheduler:
         if isinstance(self._allocate(job, stop, 0), Exhausted):
             self._preempt_last()
             return []
-        return [Chunk(job, stop)]
+        return [self._scheduled(job, stop)]
 
     def _admit(self, budget: int) -> list[Chunk]:
         """Admit waiting requests while there are budget, places and capacity; their first chunks.
@@ -164,9 +192,7 @@ class Scheduler:
             if job is None:
                 break
             # The last token is computed also on a full hit, for somebody wants what follows it.
-            hits = min(
-                queries.resident_prefix_blocks(self._driver.state, job.request), (job.known - 1) // self._block_size
-            )
+            hits = min(self._machine.shareable_blocks(job.request), (job.known - 1) // self._block_size)
             found = hits * self._block_size
             stop = min(job.known, found + budget)
             if isinstance(self._allocate(job, stop, hits), Exhausted):
@@ -177,7 +203,7 @@ class Scheduler:
             job.running = True
             job.computed = found
             self._count_admission(job, hits)
-            chunks.append(Chunk(job, stop))
+            chunks.append(self._scheduled(job, stop))
             budget -= stop - found
         return chunks
 
@@ -186,14 +212,18 @@ class Scheduler:
             sequence = next(self._arrivals, None)
             if sequence is None:
                 return None
-            self._driver.apply(LeaseOpened(sequence))
+            self._machine.apply(LeaseOpened(sequence))
             self._waiting.append(
                 Job(sequence.request, sequence.prompt_tokens, sequence.max_output, sequence.prompt_tokens)
             )
         return self._waiting[0]
 
+    def _scheduled(self, job: Job, stop: int) -> Chunk:
+        self._machine.schedule(job.request, job.computed, stop)
+        return Chunk(job, stop)
+
     def _allocate(self, job: Job, tokens: int, hits: int) -> Answer:
-        return self._driver.apply(AllocationRequested(job.request, tokens, hits))
+        return self._machine.apply(AllocationRequested(job.request, tokens, hits))
 
     def _preempt_last(self) -> None:
         """Let the last admitted request give up its blocks and wait in front of all others.
@@ -202,25 +232,28 @@ class Scheduler:
         """
         if len(self._running) < 2:
             raise InvariantViolation("I11", "a request that runs alone found no capacity, although the cache holds it")
-        job = self._running.pop()
-        self._driver.apply(LeasePreempted(job.request))
-        job.running = job.decoding = False
-        job.computed = 0
-        self._waiting.appendleft(job)
+        self._waiting.appendleft(self._preempt(-1))
         self._is_full = True
         self._counters.preemptions += 1
+
+    def _preempt(self, place: int) -> Job:
+        job = self._running.pop(place)
+        self._machine.apply(LeasePreempted(job.request))
+        job.running = job.decoding = False
+        job.computed = 0
+        return job
 
     # --- The step's end ---------------------------------------------------------------------------------------------
 
     def _end_chunk(self, chunk: Chunk) -> None:
         """Report a chunk as computed; the first output token follows from the last chunk of a prompt."""
         job = chunk.job
-        self._driver.apply(TokensComputed(job.request, job.computed, chunk.stop))
+        generates = chunk.stop == job.known and not job.is_complete
+        self._machine.report_chunk(job.request, job.computed, chunk.stop, generates=generates)
         job.computed = chunk.stop
         if job.computed < job.known:
             return
-        if not job.is_complete:
-            self._driver.apply(TokenGenerated(job.request))
+        if generates:
             job.known += 1
             self._counters.output_tokens += 1
         job.decoding = True
@@ -229,7 +262,7 @@ class Scheduler:
 
     def _end_decode(self, decoding: Sequence[Job]) -> None:
         """Report a token of every generating request as computed and the next as generated."""
-        self._driver.apply(StepComputed(tuple(job.request for job in decoding)))
+        self._machine.report_decode([job.request for job in decoding])
         self._counters.output_tokens += len(decoding)
         for job in decoding:
             job.computed = job.known
@@ -238,7 +271,7 @@ class Scheduler:
 
     def _finish(self, jobs: Sequence[Job]) -> None:
         for job in jobs:
-            self._driver.apply(LeaseFinished(job.request))
+            self._machine.apply(LeaseFinished(job.request))
             job.running = False
             self._running.remove(job)
             self._is_full = False
@@ -251,6 +284,9 @@ class Scheduler:
             # B42: what a preempted request finds again is its own work and must not pass for sharing.
             counters.hit_tokens_after_preemption += hits * self._block_size
             return
+        if self._disturbances is not None:
+            steps = self._disturbances.steps_to_abort(job.output_tokens)
+            job.aborted_at = None if steps is None else counters.steps + steps
         counters.admitted += 1
         counters.prompt_tokens += job.prompt_tokens
         counters.prompt_blocks += -(-job.prompt_tokens // self._block_size)

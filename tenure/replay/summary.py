@@ -1,16 +1,16 @@
 """What a replay found, as a value: the same for people and for machines."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import Any
+
+from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from tenure.replay.counters import Counters
 from tenure.replay.options import UNLIMITED, ReplayOptions
+from tenure.replay.row_summary import RowFigures
+from tenure.replay.summary_part import SummaryPart
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Setup(_Part):
+class Setup(SummaryPart):
     """The options that decide the figures. `capacity` is None if it is unlimited."""
 
     capacity: int | None
@@ -21,7 +21,7 @@ class Setup(_Part):
     seed: int
 
 
-class RequestFigures(_Part):
+class RequestFigures(SummaryPart):
     """Requests; the tokens and blocks are those of the prompts of admitted requests."""
 
     finished: int
@@ -32,7 +32,7 @@ class RequestFigures(_Part):
     output_tokens: int
 
 
-class HitFigures(_Part):
+class HitFigures(SummaryPart):
     """Prefix hits. Those at first admission are the share of the cache; those after a preemption are no gain."""
 
     tokens_at_first_admission: int
@@ -42,7 +42,7 @@ class HitFigures(_Part):
     tokens_after_preemption: int
 
 
-class CacheFigures(_Part):
+class CacheFigures(SummaryPart):
     """What went on in the cache."""
 
     peak_active_blocks: int
@@ -53,7 +53,7 @@ class CacheFigures(_Part):
     removed_hashes: int
 
 
-class SchedulerFigures(_Part):
+class SchedulerFigures(SummaryPart):
     """What went on in the scheduler and, as `transitions`, in the machine below it."""
 
     steps: int
@@ -62,15 +62,15 @@ class SchedulerFigures(_Part):
     checked_transitions: int
 
 
-class Timing(_Part):
-    """The only figures that differ between two runs with the same input and the same options."""
+class Timing(SummaryPart):
+    """What differs between two runs with the same input and the same options; so does `timing` in the rows' part."""
 
     seconds: float
     requests_per_second: float
 
 
-class Summary(_Part):
-    """Everything a replay found; `interrupted` if it was stopped before its end."""
+class Summary(SummaryPart):
+    """Everything a replay found; `interrupted` if it was stopped before its end, `rows` if it carried any."""
 
     interrupted: bool
     setup: Setup
@@ -78,10 +78,20 @@ class Summary(_Part):
     hits: HitFigures
     cache: CacheFigures
     scheduler: SchedulerFigures
+    rows: RowFigures | None = None
     timing: Timing
 
+    @model_serializer(mode="wrap")
+    def _without_absent_rows(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        found: dict[str, Any] = serialize(self)
+        if found.get("rows") is None:
+            found.pop("rows", None)
+        return found
 
-def summarize(counters: Counters, options: ReplayOptions, seconds: float, *, interrupted: bool) -> Summary:
+
+def summarize(
+    counters: Counters, options: ReplayOptions, seconds: float, rows: RowFigures | None, *, interrupted: bool
+) -> Summary:
     """The summary of what was counted."""
     return Summary(
         interrupted=interrupted,
@@ -122,6 +132,7 @@ def summarize(counters: Counters, options: ReplayOptions, seconds: float, *, int
             transitions=counters.transitions,
             checked_transitions=counters.checked_transitions,
         ),
+        rows=rows,
         timing=Timing(
             seconds=round(seconds, 3),
             requests_per_second=round(counters.requests / seconds, 1) if seconds > 0 else 0.0,

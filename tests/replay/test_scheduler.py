@@ -27,6 +27,7 @@ from tenure.core.config import BlockConfig
 from tenure.core.errors import InvariantViolation
 from tenure.replay.checking import Checker
 from tenure.replay.counters import Counters
+from tenure.replay.disturbances import Disturbances
 from tenure.replay.driver import Driver
 from tenure.replay.scheduler import Scheduler
 
@@ -57,16 +58,22 @@ def unique(number: int, length: int, output: int) -> RequestSequence:
 
 
 def run(
-    requests: Sequence[RequestSequence], *, capacity: int = 64, running: int = 8, budget: int = 64, check: bool = True
+    requests: Sequence[RequestSequence],
+    *,
+    capacity: int = 64,
+    running: int = 8,
+    budget: int = 64,
+    check: bool = True,
+    disturbances: Disturbances | None = None,
 ) -> Recorder:
     counters = Counters()
     config = BlockConfig(capacity=capacity, block_size=BLOCK, kv_events=True)
     driver = Recorder(config, counters, checker=Checker(counters, 1) if check else None)
     driver.steps = [[]]
-    scheduler = Scheduler(driver, iter(requests), running, budget)
+    scheduler = Scheduler(driver, iter(requests), running, budget, disturbances)
     while scheduler.step():
         driver.steps.append([])
-    driver.check_end()
+    driver.finish()
     return driver
 
 
@@ -225,3 +232,87 @@ def test_every_request_gets_exactly_its_output_within_every_bound(
                 case _:
                     pass
         assert tokens <= budget
+
+
+# --- Disturbances -----------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(REQUESTS, st.integers(7, 16), st.integers(1, 4), st.floats(0, 1), st.floats(0, 0.5), st.integers(0, 2**64 - 1))
+def test_every_disturbed_request_ends_once(
+    drawn: list[tuple[int, int, int]], capacity: int, running: int, abort: float, preempt: float, seed: int
+) -> None:
+    """Whoever is aborted is gone, whoever is preempted comes back, and admission goes on: all rules hold meanwhile."""
+    requests = [request(n, range(100 * p, 100 * p + length), output) for n, (p, length, output) in enumerate(drawn)]
+
+    driver = run(requests, capacity=capacity, running=running, disturbances=Disturbances(seed, abort, preempt))
+
+    assert list(range(len(drawn))) == sorted(int(event.request) for event in driver.told(LeaseFinished))
+    counters = driver.counters
+    assert len(drawn) == counters.requests + counters.aborts == counters.admitted
+    assert len(driver.told(LeasePreempted)) == counters.preemptions + counters.chosen_preemptions
+    assert queries.num_active(driver.state) == 0
+    if counters.aborts == 0:
+        assert counters.output_tokens == sum(output for _, _, output in drawn)
+
+
+def test_aborts_reach_running_and_waiting_requests() -> None:
+    """A request that waits after a preemption can be given up like any other, and holds nothing then."""
+    requests = [unique(n, 7, 12) for n in range(20)]
+
+    driver = run(requests, capacity=6, running=3, disturbances=Disturbances(0, 1.0, 0.0))
+
+    aborted_while_waiting = 0
+    held: dict[object, bool] = {}
+    for step in driver.steps:
+        for event, answer in step:
+            match event:
+                case AllocationRequested(number, _, _):
+                    held[number] = isinstance(answer, Ready)
+                case LeasePreempted(number):
+                    held[number] = False
+                case LeaseFinished(number):
+                    aborted_while_waiting += not held[number]
+                case _:
+                    pass
+    assert aborted_while_waiting > 0
+    assert driver.counters.aborts > aborted_while_waiting
+
+
+def test_half_of_the_steps_may_begin_with_a_preemption() -> None:
+    driver = run([unique(n, 9, 30) for n in range(4)], disturbances=Disturbances(0, 0.0, 0.5))
+
+    counters = driver.counters
+    assert 0.3 < counters.chosen_preemptions / counters.steps < 0.7
+    assert (counters.requests, counters.output_tokens, counters.preemptions) == (4, 120, 0)
+    assert counters.hit_tokens_after_preemption > 0
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.25, 1.0])
+def test_so_many_requests_are_to_be_aborted_as_was_asked_for(rate: float) -> None:
+    disturbances = Disturbances(3, rate, 0.0)
+
+    drawn = [disturbances.steps_to_abort(10) for _ in range(2000)]
+
+    chosen = [steps for steps in drawn if steps is not None]
+    assert abs(len(chosen) / len(drawn) - rate) < 0.04
+    assert set(chosen) == (set(range(1, 11)) if rate else set())
+
+
+def test_a_request_without_output_is_aborted_after_its_first_step() -> None:
+    assert 1 == Disturbances(0, 1.0, 0.0).steps_to_abort(0)
+
+
+def test_nobody_is_preempted_where_nobody_runs() -> None:
+    disturbances = Disturbances(0, 0.0, 0.5)
+
+    assert {None} == {disturbances.preempted(0) for _ in range(20)}
+
+
+def test_one_rate_changes_no_draw_of_the_other() -> None:
+    """So that what a rate costs can be seen by changing it alone."""
+    few, many = Disturbances(7, 0.1, 0.3), Disturbances(7, 0.9, 0.3)
+    for each in (few, many):
+        each.steps_to_abort(10)
+
+    assert [few.preempted(5) for _ in range(50)] == [many.preempted(5) for _ in range(50)]
