@@ -11,6 +11,8 @@ TORCH_STAMP := $(VENV)/.installed-torch
 
 demo: $(RUNTIME_STAMP)
 	$(BIN)/tenure replay --sample --check
+	$(BIN)/tenure replay --sample --check --rows hidden:64 --rows mm:16 --rows codes:8:int32:deferred \
+		--visibility scheduled --builder-lag 3 --abort-rate 0.05 --preempt-rate 0.05
 
 test: $(STAMP)
 	$(BIN)/coverage erase

@@ -154,12 +154,13 @@ class Runtime(Generic[Told, Answered]):
 
     def pump(self) -> None:
         """Carry out what is commanded and tell what is answered, as far as it goes; or leave it to who is at it."""
-        with self._lock:
-            self._is_wanted = True
-            if self._is_pumping or self._broken is not None:
-                return
-            self._is_pumping = True
+        is_mine = False
         try:
+            with self._lock:
+                self._is_wanted = True
+                if self._is_pumping or self._broken is not None:
+                    return
+                is_mine = self._is_pumping = True
             while self._is_more_wanted():
                 self.executor.run()
                 answers = self.executor.poll()
@@ -169,10 +170,11 @@ class Runtime(Generic[Told, Answered]):
                         for answer in answers:
                             self._take(answer)  # type: ignore[arg-type]
         except BaseException as error:
-            with self._lock:
-                self._is_pumping = False
-                self._broken = error
-                self._changed.notify_all()
+            if is_mine:
+                with self._lock:
+                    self._is_pumping = False
+                    self._broken = error
+                    self._changed.notify_all()
             raise
 
     def _is_more_wanted(self) -> bool:

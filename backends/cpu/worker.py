@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from queue import SimpleQueue
-from threading import Condition, Thread
+from threading import Condition, Lock, Thread
 from time import monotonic
 from typing import Any, Final, TypeAlias
 
@@ -80,7 +80,9 @@ class WorkerLanes:
         self._inline = InlineLanes()
         self._on_worker = InlineLanes()
         self._queue: SimpleQueue[tuple[Lane, str, Work, tuple[Any, ...]] | tuple[Lane, CpuEvent] | None] = SimpleQueue()
-        self._reached = Condition()
+        # A condition is entered by its lock, which no interrupt leaves half way.
+        self._lock = Lock()
+        self._reached = Condition(self._lock)
         self._listener: Listener = _hear_nothing
         self._is_closed = False
         self._thread = Thread(target=self._run, name="tenure-cpu-worker", daemon=True)
@@ -119,7 +121,7 @@ class WorkerLanes:
     def synchronize(self, event: CpuEvent, timeout_s: float) -> bool:
         """Wait for an event; whether it has completed in time."""
         until = monotonic() + timeout_s
-        with self._reached:
+        with self._lock:
             while not event.is_done and (left := until - monotonic()) > 0:
                 self._reached.wait(left)
         return event.has_completed
@@ -148,7 +150,7 @@ class WorkerLanes:
     def _reach(self, lane: Lane, event: CpuEvent) -> None:
         event.error = self._on_worker.record(lane).error
         event.is_done = True
-        with self._reached:
+        with self._lock:
             self._reached.notify_all()
         self._listener()
 
