@@ -92,6 +92,8 @@ class Executor:
         self._open: dict[CommandId, Event | None] = {}
         # What `after` may name, and failed.
         self._failed: dict[CommandId, OperationFailedError] = {}
+        # Freezes by step that no page copy was asked for yet: it will name them, however long ago they failed.
+        self._unpublished: dict[StepId, CommandId] = {}
         self._postponed: list[ReleaseBuffers] = []
 
     # --- Commands in ------------------------------------------------------------------------------------------------
@@ -102,6 +104,7 @@ class Executor:
             if isinstance(command, FreezeRows):
                 self._open[command.command] = None
                 self._freezes[command.step] = command
+                self._unpublished[command.step] = command.command
             else:
                 self._accepted.append(command)
 
@@ -129,7 +132,8 @@ class Executor:
         return command, leftovers
 
     def abandon_freeze(self, step: StepId) -> None:
-        """A freeze that was never asked for will not be; does nothing if it was."""
+        """A step will not be published; if its freeze was never asked for, it will not be."""
+        self._unpublished.pop(step, None)
         command = self._freezes.pop(step, None)
         if command is not None:
             self._open.pop(command.command)
@@ -174,8 +178,9 @@ class Executor:
         """Ask the device for everything that was accepted, in order."""
         while self._accepted:
             self._carry_out(self._accepted.popleft())
-        # What failed before was named by what was accepted before.
-        self._failed.clear()
+        # Else, what failed before was named by what was accepted before.
+        unpublished = set(self._unpublished.values())
+        self._failed = {number: error for number, error in self._failed.items() if number in unpublished}
         # What began is answered with a gather that is accepted before the next run, if the read is still wanted.
         for _ in range(min(self._gathers_max - self._running, len(self._scheduled))):
             self._answers.append(self._scheduled.popleft().began)
@@ -197,6 +202,8 @@ class Executor:
                 assert_never(command)
 
     def _launch(self, command: Work) -> None:
+        if isinstance(command, CopyPage):
+            self._unpublished.pop(command.step, None)
         # A scatter is ordered behind gathers, and needs nothing of them; all else reads what it is ordered behind.
         is_needed = not isinstance(command, ScatterRows)
         error: OperationFailedError | None = None

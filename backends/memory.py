@@ -15,7 +15,9 @@ from tenure.core.rows.names import RowFormat
 
 ROWS_MIN: Final = 16
 IDLE_BYTES_MAX: Final = 2**30
-"""Bytes that idle buffers may take; what is given back beyond them is freed."""
+"""Bytes that idle buffers may take; beyond them, those of the kind that was not used for longest are freed."""
+IDLE_SLABS_BYTES_MAX: Final = 2**27
+"""Bytes that the empty slabs of one name may take, but for the first: a flush empties many, and they fill up again."""
 
 
 class Kind(NamedTuple):
@@ -101,12 +103,23 @@ class Buffers:
         superfluous: list[Buffer] = []
         while self._returned:
             kind, buffer = self._returned.popleft()
-            if self._idle_bytes + kind.bytes > IDLE_BYTES_MAX:
+            if kind.bytes > IDLE_BYTES_MAX:
                 self._bytes -= kind.bytes
                 superfluous.append(buffer)
+                continue
+            # The kind that was used last goes last.
+            buffers = self._idle.pop(kind, [])
+            buffers.append(buffer)
+            self._idle[kind] = buffers
+            self._idle_bytes += kind.bytes
+        while self._idle_bytes > IDLE_BYTES_MAX:
+            kind, buffers = next(iter(self._idle.items()))
+            if buffers:
+                superfluous.append(buffers.pop())
+                self._idle_bytes -= kind.bytes
+                self._bytes -= kind.bytes
             else:
-                self._idle_bytes += kind.bytes
-                self._idle.setdefault(kind, []).append(buffer)
+                del self._idle[kind]
         return superfluous
 
     def figures(self) -> tuple[int, int]:
@@ -202,7 +215,7 @@ class Slabs:
         return region
 
     def give(self, regions: Iterable[Region]) -> None:
-        """Stretches are not used any more; slabs that nobody uses are freed, but for one."""
+        """Stretches are not used any more; slabs that nobody uses are freed, but for a few."""
         # Clones of one write lie mostly one behind the other, so few stretches are left of many.
         stretches: dict[int, list[tuple[int, int]]] = {}
         last, first, end = None, 0, 0
@@ -218,7 +231,8 @@ class Slabs:
             for slab in self._slabs:
                 if (mine := stretches.get(id(slab))) is not None:
                     slab.give(mine)
-            superfluous = [slab for slab in self._slabs if slab.is_empty][1:]
+            kept = max(IDLE_SLABS_BYTES_MAX // max(self._rows * self._format.row_bytes, 1), 1)
+            superfluous = [slab for slab in self._slabs if slab.is_empty][kept:]
             self._slabs = [slab for slab in self._slabs if slab not in superfluous]
         for slab in superfluous:
             self._device.free(slab.buffer)

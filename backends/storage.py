@@ -71,6 +71,7 @@ class Storage:
         name = row_format.name
         if self._formats.get(name) == row_format:
             return
+        self._free_name(name)
         config, device = self._config, self._device
         needed = config.pages * config.page_rows_max * row_format.row_bytes
         limits = (("page_locked_bytes_max", config.page_locked_bytes_max), ("device", device.page_locked_bytes_max()))
@@ -91,7 +92,6 @@ class Storage:
             for each in fresh:
                 device.free(each)
             raise
-        self._free_name(name)
         self._page_locked_bytes += needed
         self._formats[name] = row_format
         self._pools[name], *self._pages[name] = fresh

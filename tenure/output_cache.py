@@ -1,6 +1,7 @@
 """`OutputCache`: the row machine on a device, as an engine with a block pool of its own imports it."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from tenure.backends.cpu import CpuDevice
 from tenure.backends.device import Device
 from tenure.block_table import BlockTable
-from tenure.core.arrays import Integers
+from tenure.core.arrays import Integers, integers
 from tenure.core.config import RowConfig, RowPolicy
 from tenure.core.errors import LayoutMissingError, TokenCountError
 from tenure.core.rows.answers import RowAnswer, StepBegan
@@ -130,6 +131,8 @@ class OutputCache(RowCache[RowMachine]):
         outputs, live = self._outputs(hidden_states, mm_outputs)
         if layout is None:
             layout = self._layout(num_tokens_padded)
+        elif layout.padded is None and num_tokens_padded is not None:
+            layout = replace(layout, padded=num_tokens_padded)
         if num_tokens_unpadded is not None and num_tokens_unpadded != len(layout.slots):
             raise TokenCountError(num_tokens_unpadded, len(layout.slots))
         step = self._save(SaveRequested(layout, outputs), live)
@@ -147,7 +150,7 @@ class OutputCache(RowCache[RowMachine]):
         """
         if slots is None:
             slots = self._layout(None).slots
-        self._runtime.tell(StepDropped(np.asarray(slots, dtype=np.int64)))
+        self._runtime.tell(StepDropped(integers(slots)))
         self._scheduled = {}
 
     def _layout(self, padded: int | None) -> WriteLayout:

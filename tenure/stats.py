@@ -56,10 +56,16 @@ class CacheStats:
     has_failed: bool
 
 
-def stats_of(state: RowState, executor: Executor, waits: Mapping[str, WaitFigures], counts: Counter[str]) -> CacheStats:
-    """The figures of this moment. Whoever holds the machine's lock calls this."""
+def stats_of(
+    state: RowState,
+    executor: Executor,
+    memory: tuple[int, int, int, int],
+    waits: Mapping[str, WaitFigures],
+    counts: Counter[str],
+) -> CacheStats:
+    """The figures of this moment, `memory` those of the storage. Whoever holds the machine's lock calls this."""
     tables = state.tables
-    buffers_held, buffers_all, _, device_bytes = executor.storage.figures()
+    buffers_held, buffers_all, _, device_bytes = memory
     return CacheStats(
         names=len(tables.formats),
         live_requests=len(tables.live),

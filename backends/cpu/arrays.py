@@ -11,6 +11,8 @@ from typing import Any, Final, TypeAlias, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
+from tenure.core.errors import OperationFailedError
+
 Array: TypeAlias = npt.NDArray[Any]
 
 STORAGE: Final[Mapping[str, np.dtype[Any]]] = MappingProxyType(
@@ -47,10 +49,13 @@ class NumpyTensors:
         return "numpy arrays"
 
     def describe(self, value: object) -> tuple[tuple[int, ...], str] | None:
-        """Shape and dtype of an array; None for what is none."""
-        if not is_array(value):
-            return None
-        return value.shape, _NAMES.get(value.dtype, str(value.dtype))
+        """Shape and dtype of an array, or of a tensor of another library, to be refused by name; None for the rest."""
+        if is_array(value):
+            return value.shape, _NAMES.get(value.dtype, str(value.dtype))
+        if hasattr(value, "__dlpack__"):
+            foreign: Any = value
+            return tuple(foreign.shape), str(foreign.dtype).rpartition(".")[2]
+        return None
 
     def to_array(self, value: object) -> Array | None:
         """An array over the memory of a tensor, in the dtype that it is kept in; None if there is none."""
@@ -62,5 +67,13 @@ class NumpyTensors:
         return array
 
     def own(self, value: Any) -> Any:
-        """A copy of a tensor, of whatever shape and dtype."""
+        """A copy of a tensor, of whatever shape and dtype.
+
+        Raises:
+            OperationFailedError: it is of another library.
+        """
+        if not is_array(value):
+            raise OperationFailedError(
+                "copy a leftover", f"it is a {type(value).__name__}, and this device takes {self.expected}"
+            )
         return np.array(value)

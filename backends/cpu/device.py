@@ -102,7 +102,7 @@ class CpuDevice:
         del memory
         try:
             return CpuBuffer(np.empty((rows, *row_shape), STORAGE[dtype]), dtype)
-        except MemoryError as error:
+        except (MemoryError, ValueError) as error:
             raise OperationFailedError(f"allocate {rows} rows", str(error)) from error
 
     def free(self, buffer: CpuBuffer) -> None:

@@ -68,7 +68,12 @@ class TorchTensors:
 
 def copy_array(target: Array, source: Array) -> None:
     """Copy rows of one shape and dtype, large ones with all of torch's threads."""
-    if target.nbytes < _PARALLEL_BYTES or not source.flags.writeable or min(source.strides, default=0) < 0:
-        np.copyto(target, source)
-    else:
+    if target.nbytes >= _PARALLEL_BYTES and _is_tensor_like(source):
         _from_numpy(target).copy_(_from_numpy(source))
+    else:
+        np.copyto(target, source)
+
+
+def _is_tensor_like(array: Array) -> bool:
+    """Whether torch can see an array as a tensor."""
+    return array.flags.writeable and all(step >= 0 and step % array.itemsize == 0 for step in array.strides)

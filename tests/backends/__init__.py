@@ -1,0 +1,1 @@
+"""Devices and the memory of the executor."""

@@ -1,0 +1,1 @@
+"""The facade: what an engine imports, on real memory."""
