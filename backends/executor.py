@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias, assert_never
 
 from tenure.backends.device import Device, Event, Lane, Rows
-from tenure.backends.gathers import Gathers
+from tenure.backends.gathers import Gathers, rows_at_once
 from tenure.backends.leftovers import copied_leftover
 from tenure.backends.memory import Lease
 from tenure.backends.storage import Storage
@@ -76,7 +76,7 @@ class Executor:
         self.storage = Storage(device, config)
         for each in formats:
             self.storage.register(each)
-        self._gathers = Gathers(device, self.storage)
+        self._gathers = Gathers(device, self.storage, config.copy_chunk_bytes)
         self._gathers_max = config.gathers_max
         # Reads that have not begun, and how many run.
         self._scheduled: deque[ScheduleGather] = deque()
@@ -160,7 +160,7 @@ class Executor:
         """Copy rows, no more bytes an operation than configured."""
         count = target.stop - target.start
         self.bytes_copied[kind] += count * row_format.row_bytes
-        most = max(self._chunk_bytes // max(row_format.row_bytes, 1), 1)
+        most = rows_at_once(self._chunk_bytes, row_format)
         if count <= most:
             self.device.copy(lane, target, source)
             return

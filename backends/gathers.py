@@ -18,12 +18,19 @@ from tenure.core.rows.names import RowFormat
 NONE: Final = -1
 
 
+def rows_at_once(chunk_bytes: int, row_format: RowFormat) -> int:
+    """How many rows one operation copies at most."""
+    return max(chunk_bytes // max(row_format.row_bytes, 1), 1)
+
+
 class Gathers:
     """Turns index commands into operations. What each method returns is the bytes that it asked to copy."""
 
-    def __init__(self, device: Device, storage: Storage) -> None:
+    def __init__(self, device: Device, storage: Storage, chunk_bytes: int) -> None:
+        """Copies from device to host are cut into operations of at most `chunk_bytes`."""
         self._device = device
         self._storage = storage
+        self._chunk_bytes = chunk_bytes
 
     def copy_deferred(self, command: CopyDeferred) -> int:
         """Copy the chunks of a deferred write to its host rows."""
@@ -43,7 +50,11 @@ class Gathers:
                     start, stop = int(ends[first] - counts[first]), int(ends[last - 1])
                     starts = places[first:last] + command.starts[first:last]
                     index = spans(starts, starts + counts[first:last])
-                    self._gather(command.lane, host.rows(start, stop), region.slab.buffer, index)
+                    most = rows_at_once(self._chunk_bytes, each)
+                    for place in range(0, stop - start, most):
+                        part = index[place : place + most]
+                        target = host.rows(start + place, start + place + len(part))
+                        self._gather(command.lane, target, region.slab.buffer, part)
                     copied += (stop - start) * each.row_bytes
                 first = last
         return copied

@@ -7,7 +7,7 @@ from tenure.backends.device import Buffer, Device, Memory, Rows
 from tenure.backends.memory import Buffers, Lease, Region, Slabs
 from tenure.core.arrays import Integers
 from tenure.core.config import RowConfig
-from tenure.core.errors import PageLockedMemoryError
+from tenure.core.errors import OperationFailedError, PageLockedMemoryError
 from tenure.core.rows.commands import GatherRows, PreserveRows, ReleaseBuffers
 from tenure.core.rows.events import CloneId, ReadId, WriteId
 from tenure.core.rows.names import NameId, RowFormat
@@ -147,7 +147,11 @@ class Storage:
 
     def make_host(self, write: WriteId, row_format: RowFormat, rows: int) -> Lease:
         """Host rows for a deferred write under a name."""
-        lease = self.buffers.lease(Memory.PAGE_LOCKED, row_format, rows)
+        try:
+            lease = self.buffers.lease(Memory.PAGE_LOCKED, row_format, rows)
+        except OperationFailedError:
+            # Slower, and better than a write that fails.
+            lease = self.buffers.lease(Memory.PAGEABLE, row_format, rows)
         self._hosts.setdefault(write, {})[row_format.name] = lease
         return lease
 

@@ -11,7 +11,7 @@ from tenure.backends.device import Device
 from tenure.block_table import BlockTable
 from tenure.core.arrays import Integers, integers
 from tenure.core.config import RowConfig, RowPolicy
-from tenure.core.errors import LayoutMissingError, TokenCountError
+from tenure.core.errors import BatchRowError, LayoutMissingError, TokenCountError
 from tenure.core.rows.answers import RowAnswer, StepBegan
 from tenure.core.rows.commands import RowCommand
 from tenure.core.rows.events import (
@@ -147,6 +147,7 @@ class OutputCache(RowCache[RowMachine]):
         Raises:
             StepNotStartedError, SaveReservedError, ShutDownError: there is no step to give up.
             LayoutMissingError: no slots are given, and there is no block table.
+            BatchRowError: the block table has no block for a token; give the slots.
         """
         if slots is None:
             slots = self._layout(None).slots
@@ -158,12 +159,17 @@ class OutputCache(RowCache[RowMachine]):
 
         Raises:
             LayoutMissingError: there is no block table.
+            BatchRowError: a request that is scheduled has no row, or no block for a token.
         """
         table = self._block_table
         if table is None:
             raise LayoutMissingError
         scheduled = self._scheduled
         requests = tuple(table.batch())
+        batch = frozenset(requests)
+        for request, count in scheduled.items():
+            if count and request not in batch:
+                raise BatchRowError(request, f"{count} tokens of it are scheduled, and it is not there; add it first")
         counts = np.array([scheduled.get(request, 0) for request in requests], dtype=np.int64)
         return WriteLayout(requests, counts, table.step_slots(counts), padded)
 

@@ -30,6 +30,10 @@ LOOK_AGAIN_S: Final = 0.05
 """A wait looks after the device so often, whether or not somebody says that there is news."""
 
 
+OVERDUE: Final = -1
+"""Stands for what was seen by a wait that has no time left."""
+
+
 class Machine(Protocol[Told_contra, Answer_co]):
     """A pure machine and its newest state."""
 
@@ -99,9 +103,11 @@ class Runtime(Generic[Told, Answered]):
         waited: defaultdict[str, float] = defaultdict(float)
         try:
             while True:
+                # Whatever goes on meanwhile, a wait has an end: what is told after its time is told for the last time.
+                is_last = monotonic() >= until
                 with self._lock:
                     answer = self._take(event)
-                    seen = self._progress
+                    seen = OVERDUE if is_last else self._progress
                     if not isinstance(answer, Waiting):
                         also(answer)
                 self.pump()
@@ -141,7 +147,7 @@ class Runtime(Generic[Told, Answered]):
         while True:
             with self._lock:
                 left = until - monotonic()
-                if left <= 0 and self._progress == seen:
+                if left <= 0 and seen in (self._progress, OVERDUE):
                     self._take(timed_out())
                     raise AssertionError(timed_out)
                 if self._progress == seen and self._broken is None:

@@ -87,6 +87,12 @@ def test_r02_long_copies_are_cut_and_whole_all_the_same(worker: bool) -> None:
         assert numbers == found["h"]["a"] == found["c"]["a"]
         # 1,024 rows of four bytes at most, for each of two names.
         assert 2 * 3 == device.calls["copy", Lane.COMPUTE] == device.calls["copy", Lane.COPY]
+        engine.start(Finished("a"))
+        engine.settle()
+        assert 3 * 3 == device.calls["copy", Lane.COPY]
+        engine.start(started("b", 1, *range(625)))
+        step = engine.save({"b": (2500,)}, h=[0], c=[0])
+        assert numbers == engine.materialize(step, "b")["c"]["b"][:2500]
 
 
 def test_r15_name_is_inferred_once_and_held(worker: bool) -> None:
