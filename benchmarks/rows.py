@@ -48,7 +48,7 @@ class Outputs:
             if kind == "torch":
                 import torch
 
-                self.live[name] = torch.from_numpy(bits.copy()).view(torch.bfloat16)
+                self.live[name] = torch.from_numpy(bits.copy()).view(torch.bfloat16)  # pyright: ignore
             else:
                 self.live[name] = bits.copy()
         self.bytes = bits.nbytes * len(names)
