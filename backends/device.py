@@ -11,16 +11,30 @@ A device has memory, lanes and events, and decides nothing. Its duties, by numbe
    `wait` makes a lane go no further until an event has ended, well or badly.
 4. **Failure.** When an operation fails, or an event that the lane waits for with `is_needed` has failed, the lane
    passes over every operation up to its next `record`, and the event of that one fails. Behind it the lane goes on. A
-   device may also raise `OperationFailedError` at the call; then the lane goes on at once.
+   device may also raise `OperationFailedError` at the call of an operation, `allocate` or `to_host`; then the lane
+   goes on at once. `record`, `wait`, `free` and `close` do not raise.
 5. **Memory.** A buffer is whole rows of one shape and dtype. It is never used after `free`, which is called when
-   every operation on it has ended.
+   every operation on it has ended. Which operations meet which memory, the table below says.
 6. **Now.** `copy_now`, `tensor`, `own` and `cut` work on host memory that no lane is writing, on the calling
    thread, and are over when they return.
 7. **Threads.** Every method may be called from any thread; calls that name one lane come from one thread at a time.
 8. **Listening.** A device whose operations outlive the call has somebody wait for them: whenever an event may have
-   completed, it calls the listener, on a thread of its own. It needs not if everything has ended at the call.
-9. **End.** `close` is called once nothing new will be asked. It returns when no thread of the device is left, or
-   after `timeout_s` at the latest. What has not ended by then never does: its events stay incomplete, or fail.
+   completed, it calls the listener. The listener asks the device for more, and may take its time: it is called on a
+   thread that no lane waits for (or whose lanes take any number of operations without waiting), with no lock of the
+   device held. A device needs not if everything has ended at the call.
+9. **End.** At `close` no operation is asked for any more. It returns when no thread of the device is left, or after
+   `timeout_s` at the latest. What has not ended by then never does: its events stay incomplete, or fail. What callers
+   hold outlives it: `allocate` of pageable memory, `free`, `copy_now`, `tensor`, `own` and `cut` still work.
+
+| lane | operation | from | to |
+|---|---|---|---|
+| COMPUTE | `copy` | live outputs | device (page-locked, if unified) |
+| COMPUTE | `to_host` | live outputs | the host |
+| COPY | `copy`, `gather_rows` | device | page-locked, or pageable |
+| POOL | `copy`, `gather_rows`, `scatter_rows` | page-locked, or pageable | pageable |
+| GATHER | the same, `zero_rows` | pageable, page-locked, device | pageable |
+
+The executor waits on lanes other than COMPUTE, and never calls `synchronize`; whoever tests or measures a device does.
 """
 
 from collections.abc import Callable

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias, assert_never
 
 from tenure.backends.device import Device, Event, Lane, Rows
-from tenure.backends.gathers import Gathers, rows_at_once
+from tenure.backends.gathers import Gathers, pieces
 from tenure.backends.leftovers import copied_leftover
 from tenure.backends.memory import Lease
 from tenure.backends.storage import Storage
@@ -74,8 +74,12 @@ class Executor:
         self.device = device
         self.bytes_copied: Counter[str] = Counter()
         self.storage = Storage(device, config)
-        for each in formats:
-            self.storage.register(each)
+        try:
+            for each in formats:
+                self.storage.register(each)
+        except BaseException:
+            self.storage.close()
+            raise
         self._gathers = Gathers(device, self.storage, config.copy_chunk_bytes)
         self._gathers_max = config.gathers_max
         # Reads that have not begun, and how many run.
@@ -160,12 +164,7 @@ class Executor:
         """Copy rows, no more bytes an operation than configured."""
         count = target.stop - target.start
         self.bytes_copied[kind] += count * row_format.row_bytes
-        most = rows_at_once(self._chunk_bytes, row_format)
-        if count <= most:
-            self.device.copy(lane, target, source)
-            return
-        for first in range(0, count, most):
-            last = min(first + most, count)
+        for first, last in pieces(count, self._chunk_bytes, row_format):
             self.device.copy(
                 lane,
                 Rows(target.buffer, target.start + first, target.start + last),
@@ -287,10 +286,3 @@ class Executor:
             return False
         self.storage.release(command)
         return True
-
-    # --- Questions --------------------------------------------------------------------------------------------------
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is under way and nothing is left to tell."""
-        return not (self._accepted or self._answers or self._scheduled or self._flights or self._postponed)

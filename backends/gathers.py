@@ -3,6 +3,7 @@
 Each becomes a few operations, however many rows, chunks or clones it has.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -18,9 +19,11 @@ from tenure.core.rows.names import RowFormat
 NONE: Final = -1
 
 
-def rows_at_once(chunk_bytes: int, row_format: RowFormat) -> int:
-    """How many rows one operation copies at most."""
-    return max(chunk_bytes // max(row_format.row_bytes, 1), 1)
+def pieces(rows: int, chunk_bytes: int, row_format: RowFormat) -> Iterator[tuple[int, int]]:
+    """Cut so many rows into `[first, last)` of at most `chunk_bytes` each, or of one row."""
+    most = max(chunk_bytes // max(row_format.row_bytes, 1), 1)
+    for first in range(0, rows, most):
+        yield first, min(first + most, rows)
 
 
 class Gathers:
@@ -50,11 +53,9 @@ class Gathers:
                     start, stop = int(ends[first] - counts[first]), int(ends[last - 1])
                     starts = places[first:last] + command.starts[first:last]
                     index = spans(starts, starts + counts[first:last])
-                    most = rows_at_once(self._chunk_bytes, each)
-                    for place in range(0, stop - start, most):
-                        part = index[place : place + most]
-                        target = host.rows(start + place, start + place + len(part))
-                        self._gather(command.lane, target, region.slab.buffer, part)
+                    for head, tail in pieces(stop - start, self._chunk_bytes, each):
+                        target = host.rows(start + head, start + tail)
+                        self._gather(command.lane, target, region.slab.buffer, index[head:tail])
                     copied += (stop - start) * each.row_bytes
                 first = last
         return copied

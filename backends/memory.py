@@ -5,12 +5,14 @@ up to a limit, and handed out again. Locks here cover a few list operations each
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import accumulate
 from operator import attrgetter
 from threading import Lock
 from typing import Final, NamedTuple, TypeAlias
 
 from tenure.backends.device import Buffer, Device, Memory, Rows
+from tenure.core.errors import OperationFailedError
 from tenure.core.rows.names import RowFormat
 
 ROWS_MIN: Final = 16
@@ -18,6 +20,31 @@ IDLE_BYTES_MAX: Final = 2**30
 """Bytes that idle buffers may take; beyond them, those of the kind that was not used for longest are freed."""
 IDLE_SLABS_BYTES_MAX: Final = 2**27
 """Bytes that the empty slabs of one name may take, but for the first: a flush empties many, and they fill up again."""
+SLABS_IN_BUDGET: Final = 4
+"""How many slabs of one name the byte budget holds at least, if a step's rows fit so small ones."""
+
+
+class Allocator:
+    """Asks a device for memory; when there is none left, what lies idle is freed, and it is asked once more."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        # Each frees what it can do without, and says whether that was anything.
+        self.reclaims: list[Callable[[], bool]] = []
+
+    def allocate(self, memory: Memory, rows: int, row_format: RowFormat) -> Buffer:
+        """A buffer of `rows` rows, their content arbitrary.
+
+        Raises:
+            OperationFailedError: there is no such memory left.
+        """
+        row_shape, dtype = row_format.row_shape, row_format.dtype
+        try:
+            return self.device.allocate(memory, rows, row_shape, dtype)
+        except OperationFailedError:
+            if not sum([reclaim() for reclaim in self.reclaims]):
+                raise
+        return self.device.allocate(memory, rows, row_shape, dtype)
 
 
 class Kind(NamedTuple):
@@ -68,8 +95,10 @@ class Lease:
 class Buffers:
     """Host buffers by size: what writes, reads and results are kept in."""
 
-    def __init__(self, device: Device) -> None:
-        self._device = device
+    def __init__(self, allocator: Allocator) -> None:
+        self._allocator = allocator
+        self._device = allocator.device
+        allocator.reclaims.append(self.free_idle)
         self._lock = Lock()
         self._returned: Returned = deque()
         self._idle: dict[Kind, list[Buffer]] = {}
@@ -93,7 +122,7 @@ class Buffers:
         for each in superfluous:
             self._device.free(each)
         if buffer is None:
-            buffer = self._device.allocate(memory, capacity, row_format.row_shape, row_format.dtype)
+            buffer = self._allocator.allocate(memory, capacity, row_format)
             with self._lock:
                 self._bytes += kind.bytes
         return Lease(self._returned, kind, buffer)
@@ -121,6 +150,18 @@ class Buffers:
             else:
                 del self._idle[kind]
         return superfluous
+
+    def free_idle(self) -> bool:
+        """Free everything that nobody uses; whether there was anything."""
+        with self._lock:
+            superfluous = self._take_back()
+            superfluous += [buffer for buffers in self._idle.values() for buffer in buffers]
+            self._bytes -= self._idle_bytes
+            self._idle_bytes = 0
+            self._idle.clear()
+        for each in superfluous:
+            self._device.free(each)
+        return bool(superfluous)
 
     def figures(self) -> tuple[int, int]:
         """Bytes that somebody holds, and bytes in all."""
@@ -188,11 +229,15 @@ class Slabs:
     So the chunks of a deferred write, one a step, are rows of one buffer, and are copied with one gather.
     """
 
-    def __init__(self, device: Device, row_format: RowFormat, rows: int) -> None:
-        """Slabs of `rows` rows, which every stretch must fit into."""
-        self._device = device
+    def __init__(self, allocator: Allocator, row_format: RowFormat, rows_max: int, budget_bytes: int) -> None:
+        """No memory yet. A stretch has at most `rows_max` rows; `budget_bytes` is what all clones may be charged."""
+        self._allocator = allocator
+        self._device = allocator.device
+        allocator.reclaims.append(self.free_idle)
         self._format = row_format
-        self._rows = rows
+        # Small against the budget, so that what slabs take beyond their clones is, too.
+        self._rows = max(min(rows_max, budget_bytes // SLABS_IN_BUDGET // max(row_format.row_bytes, 1)), 1)
+        self._idle_bytes_max = min(IDLE_SLABS_BYTES_MAX, budget_bytes)
         self._lock = Lock()
         self._slabs: list[Slab] = []
 
@@ -206,8 +251,8 @@ class Slabs:
             for slab in self._slabs:
                 if (region := slab.take(rows)) is not None:
                     return region
-        buffer = self._device.allocate(Memory.DEVICE, self._rows, self._format.row_shape, self._format.dtype)
-        fresh = Slab(buffer, self._rows)
+        size = max(self._rows, rows)
+        fresh = Slab(self._allocator.allocate(Memory.DEVICE, size, self._format), size)
         region = fresh.take(rows)
         assert region is not None
         with self._lock:
@@ -231,14 +276,29 @@ class Slabs:
             for slab in self._slabs:
                 if (mine := stretches.get(id(slab))) is not None:
                     slab.give(mine)
-            kept = max(IDLE_SLABS_BYTES_MAX // max(self._rows * self._format.row_bytes, 1), 1)
-            superfluous = [slab for slab in self._slabs if slab.is_empty][kept:]
+            superfluous = self._superfluous()
             self._slabs = [slab for slab in self._slabs if slab not in superfluous]
         for slab in superfluous:
             self._device.free(slab.buffer)
 
+    def _superfluous(self) -> list[Slab]:
+        """The empty slabs that are too much to keep. The lock is held."""
+        others = [slab for slab in self._slabs if slab.is_empty][1:]
+        sizes = accumulate(slab.rows * self._format.row_bytes for slab in others)
+        return [slab for slab, size in zip(others, sizes, strict=True) if size > self._idle_bytes_max]
+
+    def free_idle(self) -> bool:
+        """Free every slab that nobody uses; whether there was any."""
+        with self._lock:
+            idle = [slab for slab in self._slabs if slab.is_empty]
+            self._slabs = [slab for slab in self._slabs if not slab.is_empty]
+        for slab in idle:
+            self._device.free(slab.buffer)
+        return bool(idle)
+
     def free(self) -> None:
-        """Give all memory back; nobody uses a stretch of it."""
+        """Give all memory back, and do not ask for more; nobody uses a stretch of it."""
+        self._allocator.reclaims.remove(self.free_idle)
         with self._lock:
             slabs, self._slabs = self._slabs, []
         for slab in slabs:

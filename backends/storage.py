@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from tenure.backends.device import Buffer, Device, Memory, Rows
-from tenure.backends.memory import Buffers, Lease, Region, Slabs
+from tenure.backends.memory import Allocator, Buffers, Lease, Region, Slabs
 from tenure.core.arrays import Integers
 from tenure.core.config import RowConfig
 from tenure.core.errors import OperationFailedError, PageLockedMemoryError
@@ -43,7 +43,8 @@ class Storage:
         Raises:
             PageLockedMemoryError: the configuration allows more page-locked memory than the device has.
         """
-        self.buffers = Buffers(device)
+        self._allocator = Allocator(device)
+        self.buffers = Buffers(self._allocator)
         self._device = device
         self._config = config
         self._page_locked_bytes = 0
@@ -78,7 +79,6 @@ class Storage:
         for whose, limit in limits:
             if limit is not None and self._page_locked_bytes + needed > limit:
                 raise PageLockedMemoryError(name, needed, self._page_locked_bytes, limit, whose)
-        shape, dtype = row_format.row_shape, row_format.dtype
         fresh: list[Buffer] = []
         try:
             for memory, rows, count in (
@@ -87,7 +87,7 @@ class Storage:
             ):
                 # One at a time, so that whatever is there when one fails can be freed.
                 for _ in range(count):
-                    fresh += [device.allocate(memory, rows, shape, dtype)]
+                    fresh += [self._allocator.allocate(memory, rows, row_format)]
         except BaseException:
             for each in fresh:
                 device.free(each)
@@ -95,7 +95,8 @@ class Storage:
         self._page_locked_bytes += needed
         self._formats[name] = row_format
         self._pools[name], *self._pages[name] = fresh
-        self._clones = {**self._clones, name: _Clones(Slabs(device, row_format, config.page_rows_max), {})}
+        slabs = Slabs(self._allocator, row_format, config.page_rows_max, config.budget_bytes)
+        self._clones = {**self._clones, name: _Clones(slabs, {})}
 
     def _free_name(self, name: NameId) -> None:
         """A name that was made ready and never published is here with other rows."""
@@ -220,6 +221,21 @@ class Storage:
         for read in command.reads:
             self._reads.pop(read, None)
             self._asides.pop(read, None)
+
+    def close(self) -> None:
+        """Give all memory back but for what callers hold; nobody uses the rest any more."""
+        clones = (*self._clones.values(), *self._retired)
+        buffers = [each for pages in self._pages.values() for each in pages]
+        buffers += self._pools.values()
+        self._clones, self._retired = {}, ()
+        for table in (self._formats, self._pools, self._pages, self._hosts, self._asides, self._reads):
+            table.clear()
+        self._scratch.clear()
+        for each in clones:
+            each.slabs.free()
+        for each in buffers:
+            self._device.free(each)
+        self.buffers.free_idle()
 
     def figures(self) -> tuple[int, int, int, int]:
         """Bytes of host buffers held and in all, bytes of device clones held and in all."""

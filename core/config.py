@@ -91,7 +91,9 @@ class RowConfig(BaseModel):
         pages: depth of the staging pool, in pages.
         builder_lag_max: steps that may be saved and not yet consumed when the next save begins; less than `pages`,
             since that save needs a page of its own (R07).
-        budget_bytes: device bytes that clones may take; the clones of one step alone may take more (R08).
+        budget_bytes: device bytes that clones may be charged for; those of one step alone may be more (R08). A device
+            keeps them in slabs, of which at most a quarter of this per name, or a step's rows, is not in use beside
+            what is kept to be used again.
         names_max: names that may be registered.
         pool_bytes_max: bytes that the pool may take, all names together; None for no limit.
         wait_timeout_s: seconds that a call waits at most; for whoever waits.
@@ -120,7 +122,7 @@ class RowConfig(BaseModel):
     budget_bytes: int = Field(default=2**30, gt=0)
     names_max: int = Field(default=256, gt=0)
     pool_bytes_max: int | None = Field(default=None, gt=0)
-    wait_timeout_s: float = Field(default=30.0, gt=0)
+    wait_timeout_s: float = Field(default=30.0, gt=0, le=10**6)
     page_locked_bytes_max: int | None = Field(default=None, gt=0)
     copy_chunk_bytes: int = Field(default=2**26, ge=2**12)
     gathers_max: int = Field(default=64, gt=0)

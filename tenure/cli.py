@@ -1,5 +1,6 @@
 """The command line: `tenure` and its commands. What a command does stands in the package of its subject."""
 
+from math import isnan
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,6 +61,17 @@ def row_options(ctx: click.Context, specs: tuple[RowSpec, ...], choices: dict[st
     if given:
         raise click.UsageError(f"--{given[0].replace('_', '-')} needs rows: give --rows {FORM} at least once.")
     return None
+
+
+class Rate(click.FloatRange):
+    """A number in a range; what is no number is in none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number that a text says."""
+        number = super().convert(value, param, ctx)
+        if isnan(number):
+            self.fail(f"{value} is no number.", param, ctx)
+        return number
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -165,7 +177,7 @@ def main() -> None:
 )
 @click.option(
     "--abort-rate",
-    type=click.FloatRange(0, 1),
+    type=Rate(0, 1),
     metavar="P",
     default=0.0,
     show_default=True,
@@ -173,7 +185,7 @@ def main() -> None:
 )
 @click.option(
     "--preempt-rate",
-    type=click.FloatRange(0, PREEMPT_RATE_MAX),
+    type=Rate(0, PREEMPT_RATE_MAX),
     metavar="P",
     default=0.0,
     show_default=True,
@@ -181,7 +193,7 @@ def main() -> None:
 )
 @click.option(
     "--discard-rate",
-    type=click.FloatRange(0, 1),
+    type=Rate(0, 1),
     metavar="P",
     default=0.0,
     show_default=True,

@@ -46,7 +46,7 @@ class HitBuffer(NamedTuple):
 class CutRows(Mapping[RequestId, Tensor]):
     """The rows of one name by request, read-only."""
 
-    __slots__ = ("_device", "_hits", "_lease", "_make_room", "_spans")
+    __slots__ = ("_device", "_hits", "_lease", "_make_room", "_spans", "_whole")
 
     def __init__(
         self,
@@ -62,11 +62,13 @@ class CutRows(Mapping[RequestId, Tensor]):
         self._spans = spans
         self._hits = hits
         self._make_room = make_room
+        # Requests whose hit and own rows stand one behind the other.
+        self._whole: dict[RequestId, Lease] = {}
 
     def __getitem__(self, request: RequestId) -> Tensor:
         start, stop = self._spans[request]
         if self._hits and (hit := self._hits.get(request)) is not None:
-            return self._behind_hit(hit, start, stop)
+            return self._behind_hit(request, hit, start, stop)
         return self._cut(self._lease, start, stop)
 
     def _cut(self, lease: Lease, start: int, stop: int) -> Tensor:
@@ -75,14 +77,18 @@ class CutRows(Mapping[RequestId, Tensor]):
             return self._device.cut(rows)
         return self._device.tensor(rows, lease)
 
-    def _behind_hit(self, hit: HitBuffer, start: int, stop: int) -> Tensor:
+    def _behind_hit(self, request: RequestId, hit: HitBuffer, start: int, stop: int) -> Tensor:
         """The rows of a hit and, behind them, those of the step."""
-        lease, count = hit.lease, hit.num_rows + stop - start
-        if count > lease.kind.rows:
-            lease = self._make_room(count)
-            self._device.copy_now(lease.rows(0, hit.num_rows), hit.lease.rows(0, hit.num_rows))
-        # What lies behind a hit belongs to this request alone, and every lookup writes the same.
-        self._device.copy_now(lease.rows(hit.num_rows, count), self._lease.rows(start, stop))
+        count = hit.num_rows + stop - start
+        lease = self._whole.get(request)
+        if lease is None:
+            lease = hit.lease
+            if count > lease.kind.rows:
+                lease = self._make_room(count)
+                self._device.copy_now(lease.rows(0, hit.num_rows), hit.lease.rows(0, hit.num_rows))
+            # What lies behind a hit belongs to this request alone.
+            self._device.copy_now(lease.rows(hit.num_rows, count), self._lease.rows(start, stop))
+            self._whole[request] = lease
         return self._cut(lease, 0, count)
 
     def __iter__(self) -> Iterator[RequestId]:

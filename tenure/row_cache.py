@@ -40,6 +40,7 @@ from tenure.core.rows.events import (
 )
 from tenure.core.rows.names import HIDDEN, NameId, Output, RowFormat
 from tenure.core.rows.state import RowState
+from tenure.core.rows.view import StepPhase
 from tenure.outputs import CutRows, HitBuffer, SharedLeftover, Spans, StepOutputs
 from tenure.runtime import Machine, Runtime
 from tenure.stats import CacheStats, stats_of
@@ -51,7 +52,8 @@ class RowCache(ABC, Generic[M]):
     """A row cache on a device, for one engine thread and any number of builders.
 
     `save_outputs`, and what starts and drops steps, are called by one thread at a time; everything else by any. A call
-    that raises has changed nothing that matters to its next try: see each. After `shutdown`, and as a context manager
+    that raises has changed nothing that matters to its next try: see each. A fault of the device against its duties, or
+    of Tenure, is raised as it is by the call that meets it, and later calls raise `ExecutorBrokenError`. After `shutdown`, and as a context manager
     at its end, no thread is left.
     """
 
@@ -92,6 +94,9 @@ class RowCache(ABC, Generic[M]):
         """Forget every row; False, and nothing changes, while a request is live or a step not consumed.
 
         After a failure it is never refused, and forgets requests and steps as well (R24).
+
+        Raises:
+            ExecutorBrokenError: commands are not carried out any more.
         """
         answer = self._runtime.tell_and(ResetRequested(), self._forget_if_done)
         return answer.done
@@ -105,7 +110,10 @@ class RowCache(ABC, Generic[M]):
         return answer
 
     def shutdown(self) -> None:
-        """Serve no call any more: whoever waits gets a `ShutDownError`. May be called again; leaves no thread."""
+        """Serve no call any more: whoever waits gets a `ShutDownError`. May be called again; leaves no thread.
+
+        Memory is given back but for what callers hold: what a materialize returned stays good.
+        """
         try:
             self._runtime.tell(ShutdownRequested())
         except ExecutorBrokenError:
@@ -113,6 +121,14 @@ class RowCache(ABC, Generic[M]):
             pass
         finally:
             self._device.close(self._config.wait_timeout_s)
+            if self._runtime.stop() and not self._runtime.asked(self._is_somebody_at_it):
+                self._runtime.executor.storage.close()
+
+    def _is_somebody_at_it(self) -> bool:
+        """Whether a save or a materialize under way still uses memory. The lock is held."""
+        tables = self._row_state().tables
+        busy = (StepPhase.RESERVED, StepPhase.CONSUMING)
+        return bool(tables.fenced_steps) or any(step.phase in busy for step in tables.steps.values())
 
     def __enter__(self) -> Self:
         return self
@@ -218,6 +234,7 @@ class RowCache(ABC, Generic[M]):
 
         Raises:
             UnknownStepError, StepAlreadyConsumedError, StepBeingConsumedError: the step cannot be consumed.
+            ExecutorBrokenError: commands are not carried out any more.
         """
         self._runtime.tell_and(StepDiscarded(step_id), lambda _: self._consumed(step_id))
 

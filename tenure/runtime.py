@@ -68,6 +68,7 @@ class Runtime(Generic[Told, Answered]):
         self._progress = 0
         self._is_pumping = False
         self._is_wanted = False
+        self._is_stopped = False
         self._broken: BaseException | None = None
         self._waits: dict[str, WaitFigures] = {}
         executor.device.listen(self._on_news)
@@ -185,9 +186,20 @@ class Runtime(Generic[Told, Answered]):
 
     def _is_more_wanted(self) -> bool:
         with self._lock:
-            self._is_pumping = self._is_wanted
+            self._is_pumping = self._is_wanted or self._is_stopped
+            goes_on = self._is_wanted and not self._is_stopped
             self._is_wanted = False
-            return self._is_pumping
+            return goes_on
+
+    def stop(self) -> bool:
+        """Carry nothing out any more; whether nothing is being carried out now. Events may still be told."""
+        until = monotonic() + self._timeout_s
+        with self._lock:
+            while self._is_pumping and not self._is_stopped and (left := until - monotonic()) > 0:
+                self._changed.wait(min(left, LOOK_AGAIN_S))
+            was_free = not self._is_pumping
+            self._is_pumping = self._is_stopped = True
+            return was_free
 
     def _on_news(self) -> None:
         """A device's own thread says that something may have completed."""

@@ -66,8 +66,8 @@ class CpuDevice:
     Inline (`worker=False`) every operation is over when it was asked for, on the thread that asked. With a worker the
     rows are frozen at the call, and everything else is done in order on one thread, beside the forward pass.
 
-    `tensors` says what the engine works with and is given back: "numpy", "torch", or "auto" for torch where the
-    process has imported it by now. With torch, numpy arrays are taken as well.
+    `tensors` says what the engine works with and is given back: "numpy", "torch", or "auto" for torch as soon as the
+    process has imported it. With torch, numpy arrays are taken as well.
     """
 
     def __init__(self, *, worker: bool = False, tensors: Literal["auto", "numpy", "torch"] = "auto") -> None:
@@ -78,12 +78,17 @@ class CpuDevice:
         """
         self._tensors: Tensors = NumpyTensors()
         self._copy = copy_array
-        if tensors == "torch" or (tensors == "auto" and "torch" in sys.modules):
-            from tenure.backends.cpu import tensors as with_torch
-
-            self._tensors = with_torch.TorchTensors()
-            self._copy = with_torch.copy_array
+        self._is_auto = tensors == "auto"
+        if tensors == "torch" or (self._is_auto and "torch" in sys.modules):
+            self._take_torch()
         self._lanes = WorkerLanes() if worker else InlineLanes()
+
+    def _take_torch(self) -> None:
+        from tenure.backends.cpu import tensors as with_torch
+
+        self._tensors = with_torch.TorchTensors()
+        self._copy = with_torch.copy_array
+        self._is_auto = False
 
     def page_locked_bytes_max(self) -> int | None:
         """None: all memory is the host's."""
@@ -110,6 +115,8 @@ class CpuDevice:
 
     def describe(self, value: object) -> tuple[tuple[int, ...], str] | None:
         """Shape and dtype of a tensor; None for what is no tensor."""
+        if self._is_auto and "torch" in sys.modules:
+            self._take_torch()
         return self._tensors.describe(value)
 
     def live(self, name: str, tensor: Tensor) -> CpuBuffer:
@@ -118,7 +125,10 @@ class CpuDevice:
         Raises:
             ForeignTensorError: it is not on the CPU.
         """
-        array, found = self._tensors.to_array(tensor), self._tensors.describe(tensor)
+        try:
+            array, found = self._tensors.to_array(tensor), self._tensors.describe(tensor)
+        except (RuntimeError, TypeError) as error:
+            raise ForeignTensorError(name, f"no plain tensor ({error})", self._tensors.expected) from error
         if array is None or found is None:
             where = getattr(tensor, "device", None)
             raise ForeignTensorError(
@@ -129,7 +139,10 @@ class CpuDevice:
     def to_host(self, lane: Lane, tensor: Tensor) -> Tensor:
         """A copy of a tensor."""
         del lane
-        return self._tensors.own(tensor)
+        try:
+            return self._tensors.own(tensor)
+        except (RuntimeError, TypeError, NotImplementedError) as error:
+            raise OperationFailedError("copy a leftover", f"{type(error).__name__}: {error}") from error
 
     # --- Operations ---------------------------------------------------------------------------------------------
 

@@ -39,7 +39,10 @@ class TorchTensors:
     def describe(self, value: object) -> tuple[tuple[int, ...], str] | None:
         """Shape and dtype of a tensor; None for what is none."""
         if isinstance(value, torch.Tensor):
-            return tuple(value.shape), _NAMES.get(value.dtype) or str(value.dtype).removeprefix("torch.")
+            dtype = _NAMES.get(value.dtype) or str(value.dtype).removeprefix("torch.")
+            if value.layout is not torch.strided:
+                dtype = f"{dtype} ({value.layout})"
+            return tuple(value.shape), dtype
         return self._numpy.describe(value)
 
     def to_array(self, value: object) -> Array | None:

@@ -162,7 +162,10 @@ class ForeignTensorError(ContractError):
     expected: str
 
     def sentence(self) -> str:
-        return f"{self.name} is {self.found}, and this cache's device takes {self.expected}"
+        return (
+            f"{self.name} is {self.found}, and this cache's device takes {self.expected}; hand such over, or make the "
+            "cache with a device for what the engine works with"
+        )
 
 
 @dataclass(eq=False)

@@ -14,11 +14,13 @@ from tenure.core.rows.answers import ResetAnswered
 def on_reset_requested(state: CacheState, event: events.ResetRequested) -> CacheTransition:
     """Forget every row and every hash: the next identical prompt misses (R24, X01).
 
-    Refused, as the row machine's, while a request lives or a step is there, except after a failure; then leases are
+    Refused while a request lives, a lease holds blocks or a step is there, except after a failure; then leases are
     preempted, and their requests start anew.
     """
     after, commands = state, list[CacheCommand]()
     rows = state.rows.tables
+    if rows.failure is None and any(lease.copies for lease in state.blocks.tables.leases.values()):
+        return CacheTransition(state, ResetAnswered(False), ())
     if state.ended and state.started is None and rows.failure is None and not rows.shut_down:
         told = tell_rows(state, events.StepStarted(tuple(events.Finished(each) for each in state.ended)))
         after = told.state

@@ -47,8 +47,8 @@ CommandId: TypeAlias = int
 class Lane(Enum):
     """Where a command runs."""
 
-    COMPUTE = "the device stream of the forward pass"
-    COPY = "the device stream of copies to the host"
+    COMPUTE = "on the device, in order with the forward pass"
+    COPY = "copies from the device to the host"
     POOL = "the one host lane that writes pool rows"
     GATHER = "anywhere on the host, in any order"
 

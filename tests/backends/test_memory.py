@@ -13,7 +13,7 @@ from tenure import Finished, OutputCache, RowConfig, RowFormat, Schedule
 from tenure.backends import memory
 from tenure.backends.device import Memory
 from tenure.backends.executor import Executor
-from tenure.backends.memory import Buffers, Lease, Region, Slabs, size_class
+from tenure.backends.memory import Allocator, Buffers, Lease, Region, Slabs, size_class
 from tenure.core.errors import OperationFailedError, PageLockedMemoryError
 from tests.facade.devices import ScriptedDevice
 from tests.facade.engine import WORKERS, Engine, extended, started
@@ -35,7 +35,7 @@ def test_size_classes_are_few_and_waste_at_most_a_quarter() -> None:
 def test_buffer_is_handed_out_again_when_nobody_holds_it() -> None:
     """A fresh buffer costs more than the copy into it."""
     device = ScriptedDevice()
-    buffers = Buffers(device)
+    buffers = Buffers(Allocator(device))
     lease = buffers.lease(Memory.PAGEABLE, ROW, 20)
     first, kind = lease.buffer, lease.kind
     other = buffers.lease(Memory.PAGEABLE, ROW, 20)
@@ -65,7 +65,7 @@ def test_buffer_is_handed_out_again_when_nobody_holds_it() -> None:
 def test_buffer_stands_in_only_for_one_of_its_kind(other: tuple[Memory, RowFormat, int]) -> None:
     """Memory of another kind has other rows; one that is larger is somebody else's reserve."""
     device = ScriptedDevice()
-    buffers = Buffers(device)
+    buffers = Buffers(Allocator(device))
     first = buffers.lease(Memory.PAGEABLE, ROW, 20).buffer
 
     assert first is not buffers.lease(*other).buffer
@@ -78,7 +78,7 @@ def test_idle_buffers_beyond_the_limit_are_freed(monkeypatch: pytest.MonkeyPatch
     """One large prefill must not hold its memory for ever."""
     monkeypatch.setattr(memory, "IDLE_BYTES_MAX", 3 * 16 * ROW_BYTES)
     device = ScriptedDevice()
-    buffers = Buffers(device)
+    buffers = Buffers(Allocator(device))
     leases = [buffers.lease(Memory.PAGEABLE, ROW, 16) for _ in range(5)]
     assert 5 * 16 * ROW_BYTES == buffers.figures()[1]
     leases.clear()
@@ -91,7 +91,7 @@ def test_idle_buffers_of_sizes_that_nobody_asks_for_give_way(monkeypatch: pytest
     """Else a change of workload would fill the limit with what is never used again, and every step would allocate."""
     monkeypatch.setattr(memory, "IDLE_BYTES_MAX", 300 * ROW_BYTES)
     device = ScriptedDevice()
-    buffers = Buffers(device)
+    buffers = Buffers(Allocator(device))
     leases = [buffers.lease(Memory.PAGEABLE, ROW, rows) for rows in (16, 64, 80, 96)]
     leases.clear()
     assert (0, 256 * ROW_BYTES) == buffers.figures()
@@ -114,7 +114,7 @@ def test_idle_buffers_of_sizes_that_nobody_asks_for_give_way(monkeypatch: pytest
 
 def test_lease_held_in_a_cycle_is_given_back_by_the_collector() -> None:
     """Whoever keeps a result in a cycle of objects keeps it a little longer, not for ever, and takes no lock to end."""
-    buffers = Buffers(ScriptedDevice())
+    buffers = Buffers(Allocator(ScriptedDevice()))
     cycle: list[Any] = [buffers.lease(Memory.PAGEABLE, ROW, 16)]
     cycle.append(cycle)
     assert 16 * ROW_BYTES == buffers.figures()[0]
@@ -124,10 +124,37 @@ def test_lease_held_in_a_cycle_is_given_back_by_the_collector() -> None:
     assert 0 == buffers.figures()[0]
 
 
+def test_failed_allocation_frees_what_is_idle_and_asks_again() -> None:
+    """Memory that nobody uses must not stand in the way of somebody who would."""
+    device = ScriptedDevice()
+    allocator = Allocator(device)
+    buffers, slabs = Buffers(allocator), Slabs(allocator, ROW, 64, 2**30)
+    slabs.give([slabs.take(3)])
+    del [buffers.lease(Memory.PAGEABLE, ROW, 100)][:]
+    assert 2 == len(device.held)
+    device.fail("allocate")
+    lease = buffers.lease(Memory.PAGEABLE, ROW, 16)
+
+    assert [lease.buffer] == device.held
+    assert 1 == device.struck
+
+
+@pytest.mark.parametrize(("budget_rows", "size"), [(1024, 64), (40, 10), (1, 1)])
+def test_slabs_are_small_against_the_budget(budget_rows: int, size: int) -> None:
+    """Device memory is what the budget is for; a step that exceeds a slab gets one of its size."""
+    device = ScriptedDevice()
+    slabs = Slabs(Allocator(device), ROW, 64, budget_rows * ROW_BYTES)
+    slabs.take(1)
+    slabs.take(60)
+
+    assert ([64] if size == 64 else [size, 60]) == [len(each.array) for each in device.held]
+
+
 def test_failed_allocation_counts_nothing() -> None:
     """Figures must not drift with errors."""
     device = ScriptedDevice()
-    buffers, slabs = Buffers(device), Slabs(device, ROW, 64)
+    allocator = Allocator(device)
+    buffers, slabs = Buffers(allocator), Slabs(allocator, ROW, 64, 2**30)
     device.fail("allocate", times=2)
     for take in (lambda: buffers.lease(Memory.PAGEABLE, ROW, 16), lambda: slabs.take(3)):
         with pytest.raises(OperationFailedError):
@@ -144,7 +171,7 @@ class BuffersAgainstModel(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.device = ScriptedDevice()
-        self.buffers = Buffers(self.device)
+        self.buffers = Buffers(Allocator(self.device))
         self.held: list[Lease] = []
 
     @rule(target=leases, rows=st.integers(1, 100))
@@ -181,9 +208,9 @@ class SlabsAgainstModel(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.device = ScriptedDevice()
-        self.slabs = Slabs(self.device, ROW, self.ROWS)
         self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(memory, "IDLE_SLABS_BYTES_MAX", 2 * self.ROWS * ROW_BYTES)
+        self.patch.setattr(memory, "IDLE_SLABS_BYTES_MAX", self.ROWS * ROW_BYTES)
+        self.slabs = Slabs(Allocator(self.device), ROW, self.ROWS, 2**30)
         self.next_mark = 1.0
         self.held: dict[float, Region] = {}
 

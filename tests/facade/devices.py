@@ -136,6 +136,11 @@ class ScriptedDevice:
         with self._changed:
             self._faults.append(_Fault(kind, lane, nth, times))
 
+    def forgive(self) -> None:
+        """Nothing fails any more."""
+        with self._changed:
+            self._faults.clear()
+
     def _strikes(self, kind: str, lane: Lane | None) -> bool:
         struck = [fault for fault in self._faults if fault.strikes(kind, lane)]
         self.struck += len(struck)

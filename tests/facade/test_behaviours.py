@@ -273,6 +273,20 @@ def test_r02_rows_of_a_hit_and_of_its_step_are_one_tensor(worker: bool, tokens: 
         assert [[7.0]] == outputs.hidden_states["other"].tolist()
 
 
+def test_r02_rows_that_a_caller_changed_are_changed_as_a_whole(worker: bool) -> None:
+    """Two lookups may share memory; a second one must not write half of the rows anew."""
+    with Engine(worker=worker) as engine:
+        engine.written("old", FIRST, h=[1] * 4)
+        step = engine.step(started("a", 2, 0), batch={"a": SECOND[:2]}, h=[2] * 2)
+        rows = engine.cache.materialize(step, ["a"]).hidden_states
+        assert rows is not None
+        before = rows["a"].reshape(-1).tolist()
+        rows["a"][:] *= 10
+
+        assert rows["a"].reshape(-1).tolist() in (before, [10 * each for each in before])
+        assert [1] * 4 + [2] * 2 == before
+
+
 def test_r14_hit_shows_zeros_for_a_name_without_rows(worker: bool) -> None:
     """With the name's dtype and row shape; also where only some of its rows are there."""
     with Engine(worker=worker, policy=RowPolicy(immediate=frozenset({"m"}), deferred=frozenset({"c"}))) as engine:

@@ -129,6 +129,7 @@ def test_row_of_a_request_that_left_is_used_again_from_its_start() -> None:
         ({"kv_groups": 0}, "greater than 0"),
         ({"speculative_tokens": -1}, "greater than or equal to 0"),
         ({"copy_chunk_bytes": 1}, "greater than or equal to 4096"),
+        ({"wait_timeout_s": float("inf")}, "less than or equal to 1000000"),
         ({"page_locked_bytes_max": 0}, "greater than 0"),
         ({"kv_role": "nobody"}, "'none', 'producer'"),
         ({"gathers_max": 0}, "greater than 0"),

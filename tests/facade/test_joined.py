@@ -315,6 +315,18 @@ def test_r24_reset_forgets_rows_and_hashes_together(worker: bool) -> None:
         site.check(site.step("b"), "b")
 
 
+def test_r24_reset_is_refused_while_a_lease_holds_blocks(worker: bool) -> None:
+    """Blocks that were granted, and tokens that were scheduled, are not taken away behind their request's back."""
+    with Joined(worker) as site:
+        site.arrive("a", list(range(9)))
+        site.schedule("a")
+        table = site.cache.blocks.block_table("a")
+        assert not site.cache.reset()
+        assert table == site.cache.blocks.block_table("a") != ()
+
+        assert 1 == site.cache.new_step_starts().step
+
+
 def test_r12_failed_write_is_fatal_to_the_join_until_a_reset(worker: bool) -> None:
     """Hashes are published whose rows are lost; the reset preempts what runs and takes the hashes back."""
     device = ScriptedDevice(worker=worker)

@@ -247,6 +247,23 @@ def test_r12_shutdown_wakes_whoever_waits_and_leaves_no_thread(worker: bool) -> 
         engine.save({"a": (4,)}, h=[2])
 
 
+def test_r18_shutdown_gives_memory_back_but_for_what_callers_hold(worker: bool) -> None:
+    """An accelerator's memory is wanted by whoever comes next; rows that were handed out stay good."""
+    device = ScriptedDevice(worker=worker)
+    engine = Engine(device=device)
+    engine.written("a", FIRST, h=[1] * 4, c=[2] * 4)
+    step = engine.step(started("b", 4, 0), batch={"b": tuple(range(8, 12))}, h=[3] * 4, c=[4] * 4)
+    found = engine.cache.materialize(step, ["b"])
+    assert found.hidden_states is not None
+    engine.settle_writes_of_steps()
+    engine.cache.shutdown()
+    rows = found.hidden_states["b"]
+
+    assert [1, 1, 1, 1, 3, 3, 3, 3] == rows.reshape(-1).tolist()
+    # A hit and the step's own rows, for each of two names.
+    assert 4 == len(device.held)
+
+
 def test_r12_shutdown_of_an_idle_cache_leaves_no_thread(worker: bool) -> None:
     """The worker is the cache's, and ends with it; also as a context manager, and when a test raises in it."""
     before = set(threading.enumerate())

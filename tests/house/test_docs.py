@@ -51,6 +51,7 @@ def test_the_readmes_python_runs_as_it_stands() -> None:
         run = subprocess.run([sys.executable, "-W", "error", "-c", block], capture_output=True, text=True, check=False)
 
         assert run.returncode == 0, run.stderr
+        assert re.findall(r"print\(.*\)  # (.*)", block) == run.stdout.splitlines()
 
 
 def test_cases_name_tests_that_exist() -> None:

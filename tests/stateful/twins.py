@@ -48,7 +48,8 @@ class DawdlingDevice(CpuDevice):
     def __init__(self) -> None:
         super().__init__(worker=True, tensors="numpy")
         self._random = random.Random(0)  # noqa: S311 - it decides how long nothing happens
-        self._late: dict[int, tuple[Any, float]] = {}
+        # Events of gathers, and how often they are still said not to have completed.
+        self._late: dict[int, tuple[Any, int]] = {}
 
     def record(self, lane: Lane) -> Any:
         """As ever, behind a rest."""
@@ -56,15 +57,15 @@ class DawdlingDevice(CpuDevice):
             self._lanes.do(lane, "rest", time.sleep, self._random.random() * 0.002)
         event = super().record(lane)
         if lane is Lane.GATHER and self._random.random() < 0.5:
-            self._late[id(event)] = (event, time.monotonic() + 0.01)
+            self._late[id(event)] = (event, self._random.randrange(60))
         return event
 
     def query(self, event: Any) -> bool:
         """As ever, or not yet."""
-        if id(event) in self._late:
-            if time.monotonic() < self._late[id(event)][1]:
-                return False
-            del self._late[id(event)]
+        _, left = self._late.pop(id(event), (None, 0))
+        if left:
+            self._late[id(event)] = (event, left - 1)
+            return False
         return super().query(event)
 
 
