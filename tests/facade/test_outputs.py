@@ -34,9 +34,10 @@ def test_r06_lookup_of_few_rows_never_keeps_more_than_twice_their_size(worker: b
         for count in range(1, 201):
             names = f"a{count}", f"b{count}"
             changes = started(names[0], count), started(names[1], STEP_TOKENS - count)
-            batch = {names[0]: slots[:count], names[1]: slots[count:]}
+            batch = {names[1]: slots[count:], names[0]: slots[:count]}
             step = engine.step(*changes, batch=batch, h=range(STEP_TOKENS))
-            asked = names if count % 2 else names[:1]
+            # Its rows lie behind the others, before them, or alone.
+            asked = (names[::-1], names, names[:1])[count % 3]
             found = engine.cache.materialize(step, asked)
             assert found.hidden_states is not None
             rows = found.hidden_states[names[0]]
@@ -44,7 +45,7 @@ def test_r06_lookup_of_few_rows_never_keeps_more_than_twice_their_size(worker: b
             engine.start(*map(Finished, names))
             engine.settle()
 
-            assert list(range(count)) == rows[:, 0].tolist()
+            assert list(range(STEP_TOKENS - count, STEP_TOKENS)) == rows[:, 0].tolist()
             assert 4 * count <= kept_bytes(engine, rows) <= 2 * 4 * count
             keeps["own memory" if not engine.cache.stats().buffers_held_bytes else "a view"] += 1
             del rows
