@@ -53,8 +53,8 @@ class RowCache(ABC, Generic[M]):
 
     `save_outputs`, and what starts and drops steps, are called by one thread at a time; everything else by any. A call
     that raises has changed nothing that matters to its next try: see each. A fault of the device against its duties, or
-    of Tenure, is raised as it is by the call that meets it, and later calls raise `ExecutorBrokenError`. After `shutdown`, and as a context manager
-    at its end, no thread is left.
+    of Tenure, is raised as it is by the call that meets it, and later calls raise `ExecutorBrokenError`. After
+    `shutdown`, and as a context manager at its end, no thread is left.
     """
 
     def __init__(
