@@ -1,5 +1,6 @@
 """Each wrong reading, planted into a copy of the core by an edit of a few lines, is refuted by its history."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -142,8 +143,15 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def outcome(tree: Path, test: str) -> str:
     """What a test of the copy says."""
     call = [sys.executable, "-B", "-c", RUN, str(tree), "-q", "-p", "no:cacheprovider", "-k", test]
+    # The copy's coverage is nobody's business.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
     run = subprocess.run(
-        [*call, "tests/rows/test_wrong_readings.py"], cwd=tree, capture_output=True, text=True, check=False
+        [*call, "tests/rows/test_wrong_readings.py"],
+        cwd=tree,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
     )
     return run.stdout
 
