@@ -176,7 +176,7 @@ class Device(Protocol):
     def tensor(self, rows: Rows, keep: object) -> Tensor:
         """Host rows as a tensor of the engine's kind over the same memory, which lives as long as `keep` does.
 
-        Whatever is made from the tensor without copying keeps `keep` alive.
+        Whatever is made from the tensor without copying, a slice `tensor[start:stop]` say, keeps `keep` alive.
         """
         ...
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from tenure.backends.cpu import CpuDevice
 from tenure.backends.device import Device
 from tenure.block_manager import BlockManager
 from tenure.core.blocks.state import BlockState
@@ -57,7 +56,7 @@ class JoinedBlocks(BlockManager):
     What the join tells by itself (`finalize`, `complete_step`, transfers into the cache) raises `NotForJoinError`.
     """
 
-    def __init__(self, machine: JoinedMachine, runtime: Runtime[Any, Any], outbox: Outbox) -> None:
+    def __init__(self, machine: JoinedMachine, runtime: Runtime, outbox: Outbox) -> None:
         # The state is the joined machine's, so nothing of the base is set up.
         self.config = machine.state.config.blocks
         self._machine = machine
@@ -115,7 +114,7 @@ class JoinedCache(RowCache[JoinedMachine]):
         """
         self._outbox = Outbox(sink)
         machine = JoinedMachine(config, self._outbox)
-        super().__init__(machine, config.rows, policy, CpuDevice() if device is None else device, formats)
+        super().__init__(machine, config.rows, policy, device, formats)
         self.blocks = JoinedBlocks(machine, self._runtime, self._outbox)
 
     def _row_state(self) -> RowState:

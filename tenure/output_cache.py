@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from tenure.backends.cpu import CpuDevice
 from tenure.backends.device import Device
 from tenure.block_table import BlockTable
 from tenure.core.arrays import Integers, integers
@@ -15,13 +14,10 @@ from tenure.core.errors import BatchRowError, LayoutMissingError, TokenCountErro
 from tenure.core.rows.answers import RowAnswer, StepBegan
 from tenure.core.rows.commands import RowCommand
 from tenure.core.rows.events import (
-    Extended,
     LifeCycle,
     RequestId,
-    Resumed,
     RowEvent,
     SaveRequested,
-    Started,
     StepDropped,
     StepId,
     StepStarted,
@@ -76,9 +72,7 @@ class OutputCache(RowCache[RowMachine]):
             OperationFailedError: there is not so much memory.
         """
         self._block_table = block_table
-        # The batch that was started and not saved or dropped.
-        self._scheduled: dict[RequestId, int] = {}
-        super().__init__(RowMachine(config), config, policy, CpuDevice() if device is None else device, formats)
+        super().__init__(RowMachine(config), config, policy, device, formats)
 
     def _row_state(self) -> RowState:
         return self._machine.state
@@ -93,10 +87,7 @@ class OutputCache(RowCache[RowMachine]):
             ContractError: a request is malformed, or the step before was neither saved nor dropped (R15, R22).
             ShutDownError, WriteFailedError, ExecutorBrokenError: nothing is served any more.
         """
-        taken = tuple(changes)
-        answer: StepBegan = self._runtime.tell(StepStarted(taken))
-        if answer.step is not None:
-            self._scheduled = _scheduled(taken)
+        answer: StepBegan = self._runtime.tell(StepStarted(tuple(changes)))
         return answer
 
     def save_outputs(
@@ -135,9 +126,7 @@ class OutputCache(RowCache[RowMachine]):
             layout = replace(layout, padded=num_tokens_padded)
         if num_tokens_unpadded is not None and num_tokens_unpadded != len(layout.slots):
             raise TokenCountError(num_tokens_unpadded, len(layout.slots))
-        step = self._save(SaveRequested(layout, outputs), live)
-        self._scheduled = {}
-        return step
+        return self._save(SaveRequested(layout, outputs), live)
 
     def drop_step(self, slots: Sequence[int] | Integers | None = None) -> None:
         """Give up the started step: what it computed has no row under any name, and its reads are dropped.
@@ -152,7 +141,11 @@ class OutputCache(RowCache[RowMachine]):
         if slots is None:
             slots = self._layout(None).slots
         self._runtime.tell(StepDropped(integers(slots)))
-        self._scheduled = {}
+
+    def _scheduled(self) -> Mapping[RequestId, int]:
+        """Tokens of each request in the started step; none if no step waits to be saved. The lock is held."""
+        tables = self._machine.state.tables
+        return tables.steps[tables.pending].scheduled if tables.pending else {}
 
     def _layout(self, padded: int | None) -> WriteLayout:
         """The layout of the started step, its slots from the block table in one operation.
@@ -164,21 +157,10 @@ class OutputCache(RowCache[RowMachine]):
         table = self._block_table
         if table is None:
             raise LayoutMissingError
-        scheduled = self._scheduled
+        scheduled = self._runtime.asked(self._scheduled)
         requests = tuple(table.batch())
-        batch = frozenset(requests)
-        for request, count in scheduled.items():
-            if count and request not in batch:
-                raise BatchRowError(request, f"{count} tokens of it are scheduled, and it is not there; add it first")
+        absent = scheduled.keys() - frozenset(requests)
+        if missing := [each for each in scheduled if each in absent and scheduled[each]] if absent else ():
+            raise BatchRowError(missing[0], "tokens of it are scheduled, and it is not there; add it first")
         counts = np.array([scheduled.get(request, 0) for request in requests], dtype=np.int64)
         return WriteLayout(requests, counts, table.step_slots(counts), padded)
-
-
-def _scheduled(changes: Iterable[LifeCycle]) -> dict[RequestId, int]:
-    counts: dict[RequestId, int] = {}
-    for each in changes:
-        if isinstance(each, Extended):
-            counts.update(zip(each.requests, each.scheduled.tolist(), strict=True))
-        elif isinstance(each, Started | Resumed):
-            counts[each.request] = each.scheduled
-    return counts

@@ -1,19 +1,22 @@
 """What a materialize returns: rows by request, cut when they are looked up.
 
 What is looked up has memory of its own, or views a buffer of which it is at least half: so whoever keeps the rows of
-one request keeps no more than twice of what they are, however large its step was. The whole is kept only as long as
-somebody keeps the mapping, and all of it is used again afterwards.
+one request keeps no more than twice of what they are, or `SMALL_BYTES`, however large its step was. The whole is kept
+only as long as somebody keeps the mapping, and all of it is used again afterwards.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from tenure.backends.device import Device, Rows, Tensor
 from tenure.backends.leftovers import is_list
 from tenure.backends.memory import Lease
 from tenure.core.rows.events import RequestId
 from tenure.core.rows.names import NameId
+
+SMALL_BYTES: Final = 2**12
+"""Bytes of a buffer that any row of it may keep: a tensor's own bookkeeping is of that size, and cutting costs more."""
 
 RowsByRequest: TypeAlias = Mapping[RequestId, Tensor]
 Spans: TypeAlias = Mapping[RequestId, tuple[int, int]]
@@ -46,7 +49,7 @@ class HitBuffer(NamedTuple):
 class CutRows(Mapping[RequestId, Tensor]):
     """The rows of one name by request, read-only."""
 
-    __slots__ = ("_device", "_hits", "_lease", "_make_room", "_spans", "_whole")
+    __slots__ = ("_all", "_device", "_hits", "_lease", "_make_room", "_spans", "_whole")
 
     def __init__(
         self,
@@ -62,6 +65,8 @@ class CutRows(Mapping[RequestId, Tensor]):
         self._spans = spans
         self._hits = hits
         self._make_room = make_room
+        # All rows as one tensor, where they are small and somebody has looked.
+        self._all: Tensor = None
         # Requests whose hit and own rows stand one behind the other.
         self._whole: dict[RequestId, Lease] = {}
 
@@ -69,13 +74,17 @@ class CutRows(Mapping[RequestId, Tensor]):
         start, stop = self._spans[request]
         if self._hits and (hit := self._hits.get(request)) is not None:
             return self._behind_hit(request, hit, start, stop)
-        return self._cut(self._lease, start, stop)
+        if self._all is None:
+            if self._lease.kind.bytes > SMALL_BYTES:
+                return self._cut(self._lease, start, stop)
+            self._all = self._device.tensor(self._lease.rows(0, self._lease.kind.rows), self._lease)
+        return self._all[start:stop]
 
     def _cut(self, lease: Lease, start: int, stop: int) -> Tensor:
         rows = Rows(lease.buffer, start, stop)
-        if 2 * (stop - start) < lease.kind.rows:
-            return self._device.cut(rows)
-        return self._device.tensor(rows, lease)
+        if 2 * (stop - start) >= lease.kind.rows or lease.kind.bytes <= SMALL_BYTES:
+            return self._device.tensor(rows, lease)
+        return self._device.cut(rows)
 
     def _behind_hit(self, request: RequestId, hit: HitBuffer, start: int, stop: int) -> Tensor:
         """The rows of a hit and, behind them, those of the step."""

@@ -11,6 +11,7 @@ from itertools import pairwise
 from types import TracebackType
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
+from tenure.backends.cpu import CpuDevice
 from tenure.backends.device import Device, Rows
 from tenure.backends.executor import Executor
 from tenure.core.config import RowConfig, RowPolicy
@@ -45,7 +46,7 @@ from tenure.outputs import CutRows, HitBuffer, SharedLeftover, Spans, StepOutput
 from tenure.runtime import Machine, Runtime
 from tenure.stats import CacheStats, stats_of
 
-M = TypeVar("M", bound=Machine[Any, Any])
+M = TypeVar("M", bound=Machine)
 
 
 class RowCache(ABC, Generic[M]):
@@ -62,13 +63,14 @@ class RowCache(ABC, Generic[M]):
         machine: M,
         config: RowConfig,
         policy: RowPolicy | None,
-        device: Device,
+        device: Device | None,
         formats: Iterable[RowFormat],
     ) -> None:
+        device = CpuDevice() if device is None else device
         self._machine = machine
         self._config = config
         self._device = device
-        self._runtime = Runtime[Any, Any](machine, Executor(device, config, formats), config.wait_timeout_s)
+        self._runtime = Runtime(machine, Executor(device, config, formats), config.wait_timeout_s)
         # Per saved step what of it is not rows.
         self._leftovers: dict[StepId, Mapping[NameId, Any]] = {}
         self._counts: Counter[str] = Counter()

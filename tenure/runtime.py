@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from threading import Condition, Lock
 from time import monotonic, perf_counter
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from tenure.backends.executor import Executor
 from tenure.core.errors import ExecutorBrokenError
@@ -20,11 +20,11 @@ from tenure.core.rows.answers import Waiting
 from tenure.core.rows.commands import RowCommand
 from tenure.core.rows.events import WaitedFor
 
-Told_contra = TypeVar("Told_contra", contravariant=True)
-Answer_co = TypeVar("Answer_co", covariant=True)
-Told = TypeVar("Told")
-Answered = TypeVar("Answered")
 Found = TypeVar("Found")
+Told: TypeAlias = Any
+"""An event of the machine."""
+Answered: TypeAlias = Any
+"""An answer of the machine."""
 
 LOOK_AGAIN_S: Final = 0.05
 """A wait looks after the device so often, whether or not somebody says that there is news."""
@@ -34,10 +34,10 @@ OVERDUE: Final = -1
 """Stands for what was seen by a wait that has no time left."""
 
 
-class Machine(Protocol[Told_contra, Answer_co]):
+class Machine(Protocol):
     """A pure machine and its newest state."""
 
-    def tell(self, event: Told_contra, /) -> tuple[Answer_co, tuple[RowCommand, ...]]:
+    def tell(self, event: Told, /) -> tuple[Answered, tuple[RowCommand, ...]]:
         """Let an event happen; the answer, and the commands for an executor.
 
         Raises:
@@ -54,10 +54,10 @@ class WaitFigures:
     seconds: float = 0.0
 
 
-class Runtime(Generic[Told, Answered]):
+class Runtime:
     """One machine, one executor, any number of threads."""
 
-    def __init__(self, machine: Machine[Told, Answered], executor: Executor, wait_timeout_s: float) -> None:
+    def __init__(self, machine: Machine, executor: Executor, wait_timeout_s: float) -> None:
         """Nothing is told yet."""
         self.executor = executor
         self._machine = machine
@@ -175,7 +175,7 @@ class Runtime(Generic[Told, Answered]):
                     with self._lock:
                         self._is_wanted = True
                         for answer in answers:
-                            self._take(answer)  # type: ignore[arg-type]
+                            self._take(answer)
         except BaseException as error:
             if is_mine:
                 with self._lock:

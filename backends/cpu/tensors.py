@@ -20,7 +20,7 @@ _NAMES: Final = MappingProxyType(
         torch.bool: "bool",
     }
 )
-_from_numpy: Final[Callable[[Array], torch.Tensor]] = torch.from_numpy  # pyright: ignore
+_from_numpy: Final[Callable[[Array], torch.Tensor]] = torch.from_numpy  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - torch leaves its arrays open
 _PARALLEL_BYTES: Final = 2**24
 """From here on torch copies with all its threads. Below, waiting for them can take longer than the copy."""
 

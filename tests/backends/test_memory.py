@@ -371,9 +371,9 @@ def test_allocation_that_fails_for_a_name_gives_back_what_it_had() -> None:
 
 def test_results_of_many_requests_are_views_of_one_buffer_where_that_is_no_waste() -> None:
     """A whole prefill of one request is not copied twice; a small share of a step is cut out."""
-    with Engine(num_blocks=64, page_rows_max=128) as engine:
-        batch = {"big": tuple(range(96)), "small": (100,)}
-        step = engine.step(started("big", 96), started("small", 1), batch=batch, h=[1] * 97)
+    with Engine(num_blocks=512, page_rows_max=2048) as engine:
+        batch = {"big": tuple(range(1500)), "small": (1600,)}
+        step = engine.step(started("big", 1500), started("small", 1), batch=batch, h=[1] * 1501)
         found = engine.cache.materialize(step, ("big", "small")).hidden_states
         assert found is not None
         held = engine.cache.stats().buffers_held_bytes

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from tenure import Finished, NumpyBlockTable, Resumed, RowConfig
+from tenure.outputs import SMALL_BYTES
 from tests.facade.engine import WORKERS, Engine, eventually, extended, started
 
 pytestmark = pytest.mark.parametrize("worker", WORKERS, ids=["inline", "threaded"])
-STEP_TOKENS = 256
+STEP_TOKENS = 2048
 
 
 def kept_bytes(engine: Engine, rows: Any) -> int:
@@ -23,7 +24,7 @@ def kept_bytes(engine: Engine, rows: Any) -> int:
 
 def settings(**changes: Any) -> dict[str, Any]:
     """Pages that hold a whole step."""
-    return {"num_blocks": 256, "page_rows_max": STEP_TOKENS, **changes}
+    return {"num_blocks": 2048, "page_rows_max": STEP_TOKENS, **changes}
 
 
 def test_r06_lookup_of_few_rows_never_keeps_more_than_twice_their_size(worker: bool) -> None:
@@ -31,7 +32,7 @@ def test_r06_lookup_of_few_rows_never_keeps_more_than_twice_their_size(worker: b
     slots = range(STEP_TOKENS)
     keeps: dict[str, int] = {"own memory": 0, "a view": 0}
     with Engine(worker=worker, **settings()) as engine:
-        for count in range(1, 201):
+        for count in (*range(1, 40), *range(40, 1600, 13), 2040):
             names = f"a{count}", f"b{count}"
             changes = started(names[0], count), started(names[1], STEP_TOKENS - count)
             batch = {names[1]: slots[count:], names[0]: slots[:count]}
@@ -46,7 +47,9 @@ def test_r06_lookup_of_few_rows_never_keeps_more_than_twice_their_size(worker: b
             engine.settle()
 
             assert list(range(STEP_TOKENS - count, STEP_TOKENS)) == rows[:, 0].tolist()
-            assert 4 * count <= kept_bytes(engine, rows) <= 2 * 4 * count
+            # The last way copies out these rows alone, into a buffer that may be small as a whole.
+            most = max(8 * count, SMALL_BYTES) if asked == names[:1] else 8 * count
+            assert 4 * count <= kept_bytes(engine, rows) <= most
             keeps["own memory" if not engine.cache.stats().buffers_held_bytes else "a view"] += 1
             del rows
         eventually(lambda: engine.cache.stats().buffers_held_bytes == 0)
@@ -54,14 +57,14 @@ def test_r06_lookup_of_few_rows_never_keeps_more_than_twice_their_size(worker: b
     assert all(keeps.values())
 
 
-@pytest.mark.parametrize("own", [1, 5, 60, 127, 128, 129, 200])
+@pytest.mark.parametrize("own", [1, 5, 60, 127, 128, 129, 1000, 1600])
 def test_r06_lookup_behind_a_hit_never_keeps_more_than_twice_its_size(worker: bool, own: int) -> None:
     """The buffer of a hit has room for a step behind it; with a short hit that room is most of it."""
     with Engine(worker=worker, **settings()) as engine:
         engine.written("old", range(STEP_TOKENS), h=range(STEP_TOKENS))
-        for blocks in (1, 2, 3, 8, 31, 32, 33, 64):
-            batch = {"a": range(300, 300 + own), "b": range(600, 600 + STEP_TOKENS - own)}
-            rows_of_step = [1000 + place for place in range(STEP_TOKENS)]
+        for blocks in (1, 2, 3, 8, 31, 32, 33, 255, 256, 512):
+            batch = {"a": range(2100, 2100 + own), "b": range(4200, 4200 + STEP_TOKENS - own)}
+            rows_of_step = [3000 + place for place in range(STEP_TOKENS)]
             changes = started("a", own, *range(blocks)), started("b", STEP_TOKENS - own)
             step = engine.step(*changes, batch=batch, h=rows_of_step)
             found = engine.cache.materialize(step, ("b", "a"))
@@ -73,7 +76,7 @@ def test_r06_lookup_behind_a_hit_never_keeps_more_than_twice_its_size(worker: bo
 
             assert [*range(4 * blocks), *rows_of_step[:own]] == rows[:, 0].tolist()
             assert rows.nbytes == 4 * (4 * blocks + own)
-            assert rows.nbytes <= kept_bytes(engine, rows) <= 2 * rows.nbytes
+            assert rows.nbytes <= kept_bytes(engine, rows) <= max(2 * rows.nbytes, SMALL_BYTES)
             del rows
 
 

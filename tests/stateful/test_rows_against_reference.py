@@ -10,6 +10,7 @@ import os
 from collections import Counter
 from typing import Any, Final
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -215,6 +216,7 @@ def seeded_walk(seed: int, book: RowGoalBook) -> Counter[str]:
     return walk(stream, config, RowSubject(), POLICIES[policy % 4], IDENTITIES[when % 4], book.observe).seen
 
 
+@pytest.mark.slow
 def test_walks_by_seed_agree_and_reach_what_must_be_reached() -> None:
     """A comparison that never meets a preserve or a re-planned read says nothing of them."""
     book = RowGoalBook()

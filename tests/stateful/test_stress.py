@@ -234,6 +234,7 @@ def _threads_take_turns_often() -> Iterator[None]:
     sys.setswitchinterval(interval)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("visibility", ["computed", "scheduled"])
 def test_r02_r18_threads_at_full_speed_get_their_rows_and_leave_nothing(visibility: Any) -> None:
     """What interleavings break shows here, or nowhere before production."""
