@@ -4,7 +4,8 @@ A batch is written `{request: (slots, ...)}`. Outputs lie in buffers that the ne
 are overwritten as soon as a save returns: whoever did not freeze its rows is caught.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from threading import Thread
 from time import monotonic, sleep
@@ -120,6 +121,16 @@ class Engine:
         if release is not None:
             release()
         self.cache.shutdown()
+
+    @contextmanager
+    def impatient(self) -> Generator[None]:
+        """Calls wait for a moment only: for waits that end in vain, whatever the machine is busy with."""
+        runtime: Any = self.cache._runtime  # pyright: ignore[reportPrivateUsage]
+        patience, runtime._timeout_s = runtime._timeout_s, 0.05
+        try:
+            yield
+        finally:
+            runtime._timeout_s = patience
 
     # --- The engine's calls -------------------------------------------------------------------------------------
 

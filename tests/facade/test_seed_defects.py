@@ -117,7 +117,7 @@ def test_r15_d03_step_of_one_token_decides_nothing(worker: bool) -> None:
 
 def test_r08_d04_failed_saves_leak_no_budget(worker: bool) -> None:
     """Charged bytes stayed above zero for ever, until every later save blocked."""
-    with Engine(worker=worker, pages=2, wait_timeout_s=0.05) as engine:
+    with Engine(worker=worker, pages=2) as engine:
         for number in range(2):
             change = extended(a=1) if number else started("a", 1)
             engine.step(change, batch={"a": (number,)}, h=[number], c=[number])
@@ -125,7 +125,7 @@ def test_r08_d04_failed_saves_leak_no_budget(worker: bool) -> None:
         eventually(lambda: engine.cache.stats().open_writes == 1)
         charged = engine.cache.stats().charged_bytes
         for _ in range(5):
-            with pytest.raises(PageExhaustedError, match=r"steps not consumed: \[1, 2\]"):
+            with engine.impatient(), pytest.raises(PageExhaustedError, match=r"steps not consumed: \[1, 2\]"):
                 engine.save({"a": (2,)}, h=[2], c=[2])
             assert charged == engine.cache.stats().charged_bytes
         engine.discard(1)
@@ -210,13 +210,16 @@ def test_r14_d09_verdict_on_a_hit_does_not_depend_on_timing(worker: bool, when: 
 def test_r07_d11_wait_that_timed_out_is_waited_for_again(worker: bool) -> None:
     """The list of writes to wait for was emptied by the first try, so the second one overtook a late write."""
     device = ScriptedDevice(worker=worker)
-    with Engine(device=device, wait_timeout_s=0.1) as engine:
+    with Engine(device=device) as engine:
         device.hold(Lane.POOL)
         engine.step(started("a", 4), batch={"a": FIRST}, h=[1] * 4)
         engine.materialize(1, "a")
         engine.start(Finished("a"), started("c", 4))
         for _ in range(2):
-            with pytest.raises(WaitTimeoutError, match=r"writes \[1\] to reach the pool.*open writes: \[1\]"):
+            with (
+                engine.impatient(),
+                pytest.raises(WaitTimeoutError, match=r"writes \[1\] to reach the pool.*open writes: \[1\]"),
+            ):
                 engine.save({"c": FIRST}, h=[9] * 4)
         device.release()
         step = engine.save({"c": FIRST}, h=[9] * 4)

@@ -37,12 +37,16 @@ def _unheard(listener: Listener) -> None:
 
 def test_r07_save_that_waits_for_a_page_times_out_and_names_who_has_them(worker: bool) -> None:
     """An engine that is stuck must learn which steps nobody took."""
-    with Engine(worker=worker, pages=2, wait_timeout_s=0.05) as engine:
+    with Engine(worker=worker, pages=2) as engine:
         engine.step(started("a", 1), batch={"a": (0,)}, h=[0])
         engine.step(extended(a=1), batch={"a": (1,)}, h=[1])
+        engine.settle_writes_of_steps()
         engine.start(extended(a=1))
         for _ in range(2):
-            with pytest.raises(PageExhaustedError, match=r"a free page; steps not consumed: \[1, 2\]"):
+            with (
+                engine.impatient(),
+                pytest.raises(PageExhaustedError, match=r"a free page; steps not consumed: \[1, 2\]"),
+            ):
                 engine.save({"a": (2,)}, h=[2])
         engine.discard(1)
         step = engine.save({"a": (2,)}, h=[2])
@@ -87,14 +91,14 @@ def test_r06_save_that_waits_for_a_page_goes_on_when_the_write_on_it_lands(worke
 def test_r07_save_that_waits_for_the_budget_times_out_and_flushes_once(worker: bool) -> None:
     """Over budget, the oldest clone's writes are flushed; a retry waits for them and flushes nothing more."""
     device = ScriptedDevice(worker=worker)
-    with Engine(device=device, budget_bytes=40, wait_timeout_s=0.05, pages=4) as engine:
+    with Engine(device=device, budget_bytes=40, pages=4) as engine:
         step = engine.step(started("a", 4), batch={"a": FIRST}, c=[1, 2, 3, 4])
         engine.materialize(step, "a")
         eventually(lambda: engine.cache.stats().open_writes == 1)
         device.hold(Lane.COPY)
         engine.start(extended(a=4))
         for _ in range(3):
-            with pytest.raises(BudgetExhaustedError, match="device clone 1 to be let go"):
+            with engine.impatient(), pytest.raises(BudgetExhaustedError, match="device clone 1 to be let go"):
                 engine.save({"a": SECOND}, h=[0] * 4, c=[5, 6, 7, 8])
             assert 1 == engine.cache.stats().counters.flushes
             assert 16 == engine.cache.stats().charged_bytes
@@ -111,15 +115,28 @@ def test_r07_save_that_waits_for_the_budget_times_out_and_flushes_once(worker: b
         assert [1, 2, 3, 4, 5, 6, 7, 8, 9] == engine.materialize(step, "f")["c"]["f"]
 
 
+def test_r07_wait_lasts_as_long_as_configured(worker: bool) -> None:
+    """An engine that asked for a short wait must not hang for the usual one."""
+    device = ScriptedDevice(worker=worker)
+    with Engine(device=device, wait_timeout_s=0.05) as engine:
+        device.hold(Lane.COPY)
+        step = engine.step(started("a", 4), batch={"a": FIRST}, h=[1] * 4)
+        with pytest.raises(WaitTimeoutError):
+            engine.materialize(step, "a")
+
+
 @pytest.mark.parametrize("lane", [Lane.COMPUTE, Lane.COPY])
 def test_r07_materialize_times_out_while_its_rows_are_on_their_way(worker: bool, lane: Lane) -> None:
     """It consumes nothing, and the next try waits again."""
     device = ScriptedDevice(worker=worker)
-    with Engine(device=device, wait_timeout_s=0.05) as engine:
+    with Engine(device=device) as engine:
         device.hold(lane)
         step = engine.step(started("a", 4), batch={"a": FIRST}, h=[1] * 4)
         for _ in range(2):
-            with pytest.raises(WaitTimeoutError, match=r"writes \[1\] to reach the host; steps not consumed: \[1\]"):
+            with (
+                engine.impatient(),
+                pytest.raises(WaitTimeoutError, match=r"writes \[1\] to reach the host; steps not consumed: \[1\]"),
+            ):
                 engine.materialize(step, "a")
         device.release()
 
@@ -129,12 +146,12 @@ def test_r07_materialize_times_out_while_its_rows_are_on_their_way(worker: bool,
 def test_r07_materialize_times_out_while_its_hit_is_gathered(worker: bool) -> None:
     """A slow gather must not look like a lost one."""
     device = ScriptedDevice(worker=worker)
-    with Engine(device=device, wait_timeout_s=0.05) as engine:
+    with Engine(device=device) as engine:
         engine.written("a", FIRST, h=[1] * 4)
         device.hold(Lane.GATHER)
         step = engine.step(started("b", 4, 0), batch={"b": SECOND}, h=[2] * 4)
         engine.settle()
-        with pytest.raises(WaitTimeoutError, match=r"reads \[1\] to be done"):
+        with engine.impatient(), pytest.raises(WaitTimeoutError, match=r"reads \[1\] to be done"):
             engine.materialize(step, "b")
         device.release()
 
@@ -145,13 +162,13 @@ def test_r07_materialize_times_out_while_its_hit_is_gathered(worker: bool) -> No
 def test_r07_save_waits_until_a_finished_request_s_rows_are_on_the_host(worker: bool) -> None:
     """Its blocks may be anybody's from now on."""
     device = ScriptedDevice(worker=worker)
-    with Engine(device=device, wait_timeout_s=0.05) as engine:
+    with Engine(device=device) as engine:
         step = engine.step(started("a", 4), batch={"a": FIRST}, h=[1] * 4, c=[1, 2, 3, 4])
         engine.materialize(step, "a")
         eventually(lambda: engine.cache.stats().open_writes == 1)
         device.hold(Lane.COPY)
         engine.start(Finished("a"), started("b", 4))
-        with pytest.raises(WaitTimeoutError, match=r"writes \[2\] to reach the host"):
+        with engine.impatient(), pytest.raises(WaitTimeoutError, match=r"writes \[2\] to reach the host"):
             engine.save({"b": FIRST}, h=[2] * 4, c=[5, 6, 7, 8])
         device.release()
         engine.materialize(engine.save({"b": FIRST}, h=[2] * 4, c=[5, 6, 7, 8]), "b")
@@ -200,9 +217,10 @@ def test_r11_wait_looks_after_a_device_that_says_nothing(worker: bool, monkeypat
 
 def test_r07_wait_ends_in_time_however_much_else_goes_on(worker: bool) -> None:
     """Other threads' calls, each of which wakes who waits, must not put a time-out off for ever."""
-    with Engine(worker=worker, pages=2, wait_timeout_s=0.1) as engine:
+    with Engine(worker=worker, pages=2) as engine:
         for number in range(2):
             engine.step(extended(a=1) if number else started("a", 1), batch={"a": (number,)}, h=[number])
+        engine.settle_writes_of_steps()
         engine.start(extended(a=1))
         is_over = threading.Event()
 
@@ -214,9 +232,8 @@ def test_r07_wait_ends_in_time_however_much_else_goes_on(worker: bool) -> None:
             return calls
 
         others = [Call(hammer) for _ in range(3)]
-        save = engine.save_later({"a": (2,)}, h=[2])
-        with pytest.raises(PageExhaustedError):
-            save.result()
+        with engine.impatient(), pytest.raises(PageExhaustedError):
+            engine.save({"a": (2,)}, h=[2])
         is_over.set()
 
         assert all(other.result() for other in others)
