@@ -1,0 +1,1 @@
+"""The block machine in the checker: its environment and its scopes."""

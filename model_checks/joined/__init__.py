@@ -1,0 +1,1 @@
+"""Both machines and the join in the checker."""

@@ -1,0 +1,1 @@
+"""Cores with one fault each, which the checker must refute."""

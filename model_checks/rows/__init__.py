@@ -1,0 +1,1 @@
+"""The row machine in the checker: its environment, a memory of symbolic rows, its scopes."""
