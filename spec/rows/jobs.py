@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, assert_never
+from typing import Any, Final, Protocol, TypeAlias, assert_never
 
 from tenure.core.errors import InvariantViolation
 from tenure.core.rows.commands import (
@@ -19,7 +19,7 @@ from tenure.core.rows.commands import (
     SourceKind,
 )
 from tenure.core.rows.names import NameId
-from tenure.spec.rows.memory import Buffer, Memory, Place, Row
+from tenure.spec.rows.memory import Buffer, Place, Row
 from tenure.spec.rows.reference_values import zero_row
 
 POOL: Final = Buffer("pool", 0)
@@ -28,6 +28,19 @@ LEFTOVER: Final = "leftover "
 
 LiveOutputs: TypeAlias = Mapping[NameId, Any]
 """What a forward pass leaves in its buffers: per name the rows of a tensor, or anything else."""
+
+
+class Rooms(Protocol):
+    """What must be known of a memory to tell what a command does to it."""
+
+    @property
+    def buffers(self) -> frozenset[Buffer]:
+        """Every buffer that was allocated and not freed."""
+        ...
+
+    def names(self, buffer: Buffer) -> frozenset[str]:
+        """The names under which a buffer has rows."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +63,7 @@ class Job:
         return (*(place for _, place in self.moves), *(place for _, place in self.fills))
 
 
-def job_of(command: RowCommand, memory: Memory, live: LiveOutputs) -> Job:
+def job_of(command: RowCommand, memory: Rooms, live: LiveOutputs) -> Job:
     """What a command does. `live` are the outputs that a freeze copies, and the leftovers that a page copy takes along.
 
     Raises:
@@ -110,7 +123,7 @@ def _copy_page(command: CopyPage, live: LiveOutputs) -> Job:
     )
 
 
-def _copy_deferred(command: CopyDeferred, memory: Memory) -> Job:
+def _copy_deferred(command: CopyDeferred, memory: Rooms) -> Job:
     host = Buffer("host", command.write)
     moves: list[tuple[Place, Place]] = []
     row = 0
@@ -167,7 +180,7 @@ def _sources(command: GatherRows, part: GatherPart) -> list[tuple[Place, int]]:
     return found
 
 
-def _released(command: ReleaseBuffers, memory: Memory) -> tuple[Buffer, ...]:
+def _released(command: ReleaseBuffers, memory: Rooms) -> tuple[Buffer, ...]:
     """The buffers named; a read has a buffer, rows set aside, or both."""
     named = [Buffer("clone", number) for number in command.clones.tolist()]
     named += [Buffer("host", number) for number in command.writes]

@@ -1,0 +1,212 @@
+"""States of the production row machine, each kept once, and what each event led to, worked out once.
+
+Many moments of a run differ in where a device is and not in what the machine knows. So the machine's states are kept
+by content, and a transition is made once for each state and event; the rules look at it once as well.
+
+Numbers of commands say in which order devices were given work, which nothing but the order of those that the machine
+may still name depends on. They are renumbered after every transition, in order; a test shows that the machine
+commutes with it.
+"""
+
+from collections.abc import Hashable
+from functools import cached_property
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tenure.core.config import RowConfig, RowPolicy
+from tenure.core.errors import TenureError
+from tenure.core.rows.answers import RowAnswer
+from tenure.core.rows.commands import RowCommand
+from tenure.core.rows.events import PolicyRegistered, RowEvent, WaitTimedOut
+from tenure.core.rows.machine import transition
+from tenure.core.rows.records import Step
+from tenure.core.rows.state import RowState
+from tenure.core.rows.tables import CLONE_FREEZE, Tables
+from tenure.core.rows.view import RowView
+from tenure.model_checks.model import Broken, Marks
+from tenure.model_checks.rows.antecedents import exercised, exercised_by_refusal
+from tenure.spec.goals import Goals
+from tenure.spec.rows.goals import GOALS
+from tenure.spec.rows.rule import RowObservation
+from tenure.spec.rows.rules import (
+    broken_refusal,
+    broken_rules,
+    broken_transition_rules,
+    check_determinism,
+)
+from tenure.spec.rows.rules_waits import broken_timeout
+
+TOLD_TWICE: Final = 16
+"""One transition in this many is made a second time (R17)."""
+
+
+class Core:
+    """One state of the machine.
+
+    Attributes:
+        broken: the rules that the state alone breaks.
+        code: sixteen bytes that stand for it in encoded states.
+    """
+
+    def __init__(self, state: RowState, view: RowView, code: bytes) -> None:
+        """Judge a state."""
+        self.state, self.view, self.code = state, view, code
+        self.broken = tuple(Broken(*each) for each in broken_rules(view))
+
+    @cached_property
+    def left_over(self) -> tuple[str, ...]:
+        """What a machine at rest must not hold (R18)."""
+        view = self.view
+        held = {
+            "live requests": view.live,
+            "writes": view.writes,
+            "writes behind a reset": view.fenced,
+            "clones": view.clones,
+            "charged bytes": view.charged,
+            "pages": [holders for holders in view.pages if holders],
+            "steps": view.steps,
+            "steps behind a reset": view.fenced_steps,
+            "reads": view.reads,
+        }
+        return tuple(f"{what}: {found}" for what, found in held.items() if found)
+
+    @cached_property
+    def free_pages(self) -> tuple[int, ...]:
+        """The pages that nobody holds."""
+        return tuple(number for number, holders in enumerate(self.view.pages) if not holders)
+
+
+class CoreStep(NamedTuple):
+    """What an event led to.
+
+    Attributes:
+        core: the next state; the same one where nothing changed or the event was refused.
+        error: why it was refused.
+        numbers: what the commands that the machine may still name are called from now on.
+    """
+
+    core: int
+    answer: RowAnswer | None
+    error: TenureError | None
+    commands: tuple[RowCommand, ...]
+    marks: Marks
+    broken: tuple[Broken, ...]
+    numbers: dict[int, int] | None
+
+
+class Cores:
+    """All states of one search."""
+
+    def __init__(self, config: RowConfig, policy: RowPolicy) -> None:
+        """The first state is number 0: the policy is registered, nothing else happened."""
+        self.all: list[Core] = []
+        self._by_content: dict[Hashable, int] = {}
+        self._contents: dict[bytes, Hashable] = {}
+        self._steps: dict[tuple[int, Hashable], CoreStep] = {}
+        self._goals = Goals(GOALS, ())
+        self.misses = 0
+        first = transition(RowState.initial(config, copying=True), PolicyRegistered(policy)).state
+        self.intern(first, first.view())
+
+    def intern(self, state: RowState, view: RowView | None = None) -> int:
+        """The number of a state whose commands are renumbered."""
+        key = state.key()
+        number = self._by_content.get(key)
+        if number is None:
+            code = blake2b(repr(key).encode(), digest_size=16).digest()
+            if self._contents.setdefault(code, key) != key:
+                msg = "two states of the machine have one digest: the search would take them for one"
+                raise AssertionError(msg)
+            number = self._by_content[key] = len(self.all)
+            self.all.append(Core(state, state.view() if view is None else view, code))
+        return number
+
+    def step(self, core: int, event: RowEvent, token: Hashable = None) -> CoreStep:
+        """What an event leads to; `token`, if given, stands for the event and is quick to look up."""
+        key = core, event if token is None else token
+        found = self._steps.get(key)
+        if found is None:
+            found = self._steps[key] = self._made(core, event)
+        return found
+
+    def _made(self, core: int, event: RowEvent) -> CoreStep:
+        self.misses += 1
+        record = self.all[core]
+        try:
+            after = transition(record.state, event)
+        except TenureError as error:
+            return self._refused(core, record, event, error)
+        view = record.view if after.state is record.state else after.state.view()
+        seen = RowObservation(record.view, event, view, after.answer, after.commands)
+        broken = [Broken(*each) for each in broken_transition_rules(seen)]
+        marks = {f"event {type(event).__name__}", *(f"command {type(each).__name__}" for each in after.commands)}
+        marks.update(exercised(seen))
+        if self.misses % TOLD_TWICE == 0:
+            marks.add("rule R17")
+            broken += self._twice(record, event, seen)
+        reached = self._goals.reached.copy()
+        self._goals.observe(seen)
+        marks.update(f"goal {name}" for name in self._goals.reached - reached)
+        if after.state is record.state:
+            return CoreStep(core, after.answer, None, after.commands, frozenset(marks), tuple(broken), None)
+        state, numbers = renumbered(after.state)
+        number = self.intern(state, view)
+        broken += self.all[number].broken
+        return CoreStep(number, after.answer, None, after.commands, frozenset(marks), tuple(broken), numbers)
+
+    def _refused(self, core: int, record: Core, event: RowEvent, error: TenureError) -> CoreStep:
+        """A raise changes nothing: the state is looked at again, and compared with what it was."""
+        broken = [Broken(*each) for each in broken_refusal(record.view, event, record.state.view())]
+        if isinstance(event, WaitTimedOut) and (found := broken_timeout(record.view, event, error)) is not None:
+            broken.append(Broken("R07", found))
+        marks = {f"error {type(error).__name__}", *exercised_by_refusal(record.view, event, error)}
+        return CoreStep(core, None, error, (), frozenset(marks), tuple(broken), None)
+
+    @staticmethod
+    def _twice(record: Core, event: RowEvent, first: RowObservation) -> list[Broken]:
+        again = transition(record.state, event)
+        second = RowObservation(record.view, event, again.state.view(), again.answer, again.commands)
+        try:
+            check_determinism(first, second)
+        except TenureError as error:
+            return [Broken("R17", str(error))]
+        return []
+
+
+def renumbered(state: RowState) -> tuple[RowState, dict[int, int]]:
+    """The state with its commands numbered 1, 2, ... in the order they had, and the new number of each."""
+    tables = state.tables
+    named = sorted(_named(tables))
+    numbers = {old: new for new, old in enumerate(named, 1)}
+    if tables.next_command == len(named) + 1:
+        return state, numbers
+    twin = tables.clone()
+    twin.next_command = len(named) + 1
+    for number, write in twin.writes.items():
+        if write.freeze:
+            twin.writes[number] = write._replace(freeze=numbers[write.freeze])
+    for number, read in twin.reads.items():
+        preserves = tuple(numbers[each] for each in read.preserves)
+        twin.reads[number] = read._replace(preserves=preserves, command=numbers.get(read.command, 0))
+    for number, step in twin.steps.items():
+        if step.saved is not None:
+            twin.steps[number] = _renamed(step, numbers)
+    column = twin.clones.column(CLONE_FREEZE)
+    column[:] = [numbers.get(int(each), 0) for each in column]
+    return RowState.over(twin, copying=True), numbers
+
+
+def _renamed(step: Step, numbers: dict[int, int]) -> Step:
+    assert step.saved is not None
+    return step._replace(saved=step.saved._replace(freeze=numbers[step.saved.freeze]))
+
+
+def _named(tables: Tables) -> set[int]:
+    """Every command that the machine may still name."""
+    found = {write.freeze for write in tables.writes.values()}
+    found.update(each for read in tables.reads.values() for each in (*read.preserves, read.command))
+    found.update(step.saved.freeze for step in tables.steps.values() if step.saved is not None)
+    found.update(np.asarray(tables.clones.column(CLONE_FREEZE)).tolist())
+    return found - {0}

@@ -1,0 +1,448 @@
+"""A memory of symbolic rows, and the commands that are at it: who may move which row when, and who races with whom.
+
+Commands are carried out row by row or whole, in any order that lanes and `after` allow. What happens-before what is
+known when a command is issued: it is behind the commands it names, those before it in its lane, everything they are
+behind, and everything whose end the machine had been told of. Two commands that use one cell, one of them writing,
+and are not ordered race on some legal device, whatever this run did: so races are found at the issue, once, and a run
+that has none may carry commands out one at a time.
+
+A command stays in the list until the machine knows of its end: until then a later one may be unordered with it.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from hashlib import blake2b
+from typing import Final, NamedTuple, TypeAlias
+
+from tenure.core.errors import InvariantViolation
+from tenure.core.rows.commands import (
+    CommandAnswer,
+    CopyDeferred,
+    CopyPage,
+    FreezeRows,
+    GatherRows,
+    PreserveRows,
+    ReleaseBuffers,
+    RowCommand,
+    ScatterRows,
+    ScheduleGather,
+)
+from tenure.core.rows.names import NameId
+from tenure.model_checks.model import Broken
+from tenure.model_checks.rows.cells import BUFFER_SHIFT, POISON, ZEROS, Names, buffer_code, buffer_of
+from tenure.spec.rows.interpreter import IN_ORDER
+from tenure.spec.rows.jobs import POOL, Job, job_of
+from tenure.spec.rows.memory import Buffer, Place
+
+Cells: TypeAlias = dict[int, int]
+"""Per cell what it holds; never changed once it is part of a ghost."""
+
+FAILED: Final = -1
+"""The progress of a command that ended badly."""
+
+
+class Work:
+    """A command as work on cells, the same for every state in which it is under way.
+
+    Attributes:
+        moves, fills: cells to copy from and to; values that are made here, and where to.
+        frees: buffers that go.
+        reads, writes: the cells that it uses.
+        early, done, failed: answers due at once, at its end, and at a bad end.
+        label: how stories name it.
+    """
+
+    __slots__ = ("__dict__", "done", "early", "failed", "fills", "frees", "kind", "label", "lane", "moves", "read")
+
+    def __init__(self, command: RowCommand, job: Job, names: Names) -> None:
+        """Number the cells of a job."""
+        self.kind = type(command).__name__
+        self.lane = command.lane if command.lane in IN_ORDER else None
+        self.moves = tuple((names.cell(source), names.cell(target)) for source, target in job.moves)
+        self.fills = tuple(
+            (row if isinstance(row, int) else ZEROS, names.cell(target)) for row, target in job.fills
+        )
+        self.frees = frozenset(buffer_code(buffer) for buffer in job.frees)
+        self.read = command.read if isinstance(command, PreserveRows | GatherRows | ScheduleGather) else 0
+        self.early, self.done, self.failed = _answers(command)
+        self.label = _label(command, self.frees)
+
+    @cached_property
+    def reads(self) -> frozenset[int]:
+        """The cells that it reads."""
+        return frozenset(source for source, _ in self.moves)
+
+    @cached_property
+    def writes(self) -> frozenset[int]:
+        """The cells that it writes."""
+        return frozenset([target for _, target in self.moves] + [target for _, target in self.fills])
+
+    @cached_property
+    def buffers(self) -> frozenset[int]:
+        """The buffers that it uses."""
+        return frozenset(cell >> BUFFER_SHIFT for cell in self.reads | self.writes)
+
+    @cached_property
+    def code(self) -> bytes:
+        """Sixteen bytes that stand for it in encoded states."""
+        text = repr((self.kind, self.moves, self.fills, sorted(self.frees), self.early, self.done, self.failed))
+        return blake2b(text.encode(), digest_size=16).digest()
+
+    @property
+    def pieces(self) -> int:
+        """In how many pieces it can be carried out."""
+        return max(1, len(self.moves) + len(self.fills))
+
+    def conflict(self, other: "Work") -> str | None:
+        """What both use, one of them writing or freeing it; None if they may run side by side."""
+        cells = (self.writes & (other.writes | other.reads)) | (self.reads & other.writes)
+        if cells:
+            return f"cell {min(cells)}"
+        freed = (self.frees & (other.buffers | other.frees)) | (other.frees & self.buffers)
+        return str(buffer_of(min(freed))) if freed else None
+
+
+class Reader(Work):
+    """A builder that copies rows out: a reader outside every lane."""
+
+    __slots__ = ()
+
+    def __init__(self, step: int, cells: Iterable[int]) -> None:
+        """The builder of a step reads these cells."""
+        self.kind, self.lane, self.read = "Builder", None, step
+        self.moves, self.fills, self.frees = tuple((cell, -1) for cell in cells), (), frozenset()
+        self.early, self.done, self.failed = (), None, None
+        self.label = f"the builder of step {step}"
+
+    @cached_property
+    def writes(self) -> frozenset[int]:
+        """It writes nothing."""
+        return frozenset()
+
+
+def _answers(command: RowCommand) -> tuple[tuple[CommandAnswer, ...], CommandAnswer | None, CommandAnswer | None]:
+    match command:
+        case FreezeRows():
+            return (command.done,), None, command.failed
+        case CopyPage() | CopyDeferred():
+            return (command.began,), command.done, command.failed
+        case ScatterRows() | GatherRows():
+            return (), command.done, command.failed
+        case PreserveRows():
+            return (), None, command.failed
+        case ScheduleGather():
+            return (command.began,), None, None
+        case ReleaseBuffers():
+            return (), None, None
+
+
+def _label(command: RowCommand, frees: Iterable[int]) -> str:
+    match command:
+        case FreezeRows(step=step):
+            return f"freeze of step {step}"
+        case CopyPage(step=step, page=page):
+            return f"copy of step {step} to page {page}"
+        case CopyDeferred(write=write):
+            return f"copy of deferred write {write}"
+        case ScatterRows(write=write):
+            return f"scatter of write {write}"
+        case PreserveRows(read=read):
+            return f"preserve for read {read}"
+        case ScheduleGather(read=read):
+            return f"turn of read {read}"
+        case GatherRows(read=read):
+            return f"gather of read {read}"
+        case ReleaseBuffers():
+            names = sorted(f"{buffer.kind} {buffer.number}" for buffer in map(buffer_of, frees))
+            return f"release of {', '.join(names)}"
+
+
+class Op(NamedTuple):
+    """A command under way.
+
+    Attributes:
+        number: the machine's number of it, as far as the machine may still name it; 0 otherwise.
+        behind: bit i is set if it is ordered behind the op at place i.
+        progress: pieces carried out; `work.pieces` if it has ended, `FAILED` if it ended badly.
+        told: how many of its early answers were told.
+        is_known: the machine knows that it has ended, although an answer of it is still due.
+    """
+
+    work: Work
+    number: int
+    behind: int
+    progress: int = 0
+    told: int = 0
+    is_known: bool = False
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it runs no more."""
+        return self.progress == FAILED or self.progress >= self.work.pieces
+
+
+class Ghost(NamedTuple):
+    """Memory and commands at one moment. Cells are shared between states and never changed in place."""
+
+    ops: tuple[Op, ...]
+    cells: Cells
+
+
+class _Rooms:
+    """What jobs ask of a memory, answered from cells."""
+
+    def __init__(self, names: Names, cells: Cells) -> None:
+        self._names, self._cells = names, cells
+
+    @property
+    def buffers(self) -> frozenset[Buffer]:
+        return frozenset(buffer_of(code) for code in {cell >> BUFFER_SHIFT for cell in self._cells})
+
+    def names(self, buffer: Buffer) -> frozenset[str]:
+        code = buffer_code(buffer)
+        return frozenset(self._names.place(cell).name for cell in self._cells if cell >> BUFFER_SHIFT == code)
+
+
+class Device:
+    """The rules by which a ghost moves; it has no state of its own but what it remembers to be fast.
+
+    Attributes:
+        in_pieces: whether rows are moved one at a time, so that others see every prefix.
+    """
+
+    def __init__(self, names: Names, num_slots: int, *, in_pieces: bool) -> None:
+        """For a pool of `num_slots` rows under these names."""
+        self._names, self._num_slots, self.in_pieces = names, num_slots, in_pieces
+
+    # --- Issue ------------------------------------------------------------------------------------------------
+
+    def issue(
+        self, ghost: Ghost, commands: Sequence[RowCommand], rows: dict[NameId, list[int]], notes: dict[NameId, int]
+    ) -> tuple[Ghost, list[Broken]]:
+        """Take commands in order; `rows` and leftovers (`notes`) are what a forward pass left in its buffers."""
+        broken: list[Broken] = []
+        ops, cells = list(ghost.ops), ghost.cells
+        for command in commands:
+            try:
+                live = rows if isinstance(command, FreezeRows) else notes if isinstance(command, CopyPage) else {}
+                job = job_of(command, _Rooms(self._names, cells), live)
+            except InvariantViolation as error:
+                broken.append(Broken("R20", str(error)))
+                continue
+            work = Work(command, job, self._names)
+            behind = self._behind(command, work, ops)
+            broken += races(work, behind, ops)
+            cells = self._allocated(command, work, cells, broken)
+            ops.append(Op(work, command.command, behind))
+        return settled(Ghost(tuple(ops), cells)), broken
+
+    @staticmethod
+    def _behind(command: RowCommand, work: Work, ops: Sequence[Op]) -> int:
+        behind = 0
+        after = command.after
+        last_in_lane = True
+        for place in range(len(ops) - 1, -1, -1):
+            op = ops[place]
+            named = op.number in after
+            if work.lane is not None and op.work.lane is work.lane and last_in_lane:
+                named, last_in_lane = True, False
+            if named:
+                behind |= op.behind | 1 << place
+        return behind
+
+    def _allocated(self, command: RowCommand, work: Work, cells: Cells, broken: list[Broken]) -> Cells:
+        """Room for what is filled; pool rows are there since their name was registered, pages always."""
+        fresh = cells.copy()
+        if isinstance(command, FreezeRows):
+            for each in command.registers:
+                for slot in range(self._num_slots):
+                    fresh.setdefault(self._names.cell(Place(POOL, each.name, slot)), POISON)
+        if not isinstance(command, ScatterRows):
+            for cell in work.writes:
+                fresh.setdefault(cell, POISON)
+        missing = [cell for cell in (*work.reads, *work.writes) if cell not in fresh]
+        if missing:
+            place = self._names.place(min(missing))
+            broken.append(Broken("R20", f"{work.label} uses {place}, which is not allocated"))
+        there = {cell >> BUFFER_SHIFT for cell in fresh}
+        for buffer in sorted(work.frees - there):
+            broken.append(Broken("R20", f"{work.label} frees {buffer_of(buffer)}, which is not there"))
+        return fresh
+
+    def read_by(self, ghost: Ghost, reader: Reader) -> tuple[Ghost, list[Broken]]:
+        """A builder begins to copy out."""
+        broken = races(reader, 0, ghost.ops)
+        broken += [
+            Broken("R20", f"{reader.label} reads {self._names.place(cell)}, which is not allocated")
+            for cell in sorted(reader.reads)
+            if cell not in ghost.cells
+        ]
+        return Ghost((*ghost.ops, Op(reader, 0, 0)), ghost.cells), broken
+
+    # --- What may happen --------------------------------------------------------------------------------------
+
+    @staticmethod
+    def runnable(ghost: Ghost) -> list[int]:
+        """Places of the commands of which a piece may run now."""
+        ended = 0
+        for place, op in enumerate(ghost.ops):
+            if op.has_ended:
+                ended |= 1 << place
+        return [
+            place
+            for place, op in enumerate(ghost.ops)
+            if not ended >> place & 1
+            and not op.behind & ~ended
+            and op.work.kind not in ("ScheduleGather", "Builder", "ReleaseBuffers")
+        ]
+
+    @staticmethod
+    def due(ghost: Ghost) -> list[int]:
+        """Places of the commands whose next answer may be told now."""
+        return [place for place, op in enumerate(ghost.ops) if _answer(op) is not None]
+
+    @staticmethod
+    def answer(ghost: Ghost, place: int) -> CommandAnswer:
+        """The next answer of a command."""
+        answer = _answer(ghost.ops[place])
+        assert answer is not None
+        return answer
+
+    @staticmethod
+    def fallible(ghost: Ghost, runnable: Sequence[int]) -> list[int]:
+        """Places of the commands that may end badly now: a freeze until somebody counts on it, others when they run."""
+        return [
+            place
+            for place, op in enumerate(ghost.ops)
+            if op.work.failed is not None
+            and (not op.told and not op.has_ended if op.work.kind == "FreezeRows" else place in runnable)
+        ]
+
+    # --- What happens -----------------------------------------------------------------------------------------
+
+    def run(self, ghost: Ghost, place: int) -> tuple[Ghost, list[Broken]]:
+        """Carry out the next piece of a command, or all of it."""
+        op = ghost.ops[place]
+        work = op.work
+        pieces = range(op.progress, op.progress + 1) if self.in_pieces else range(op.progress, work.pieces)
+        cells, broken = ghost.cells.copy(), list[Broken]()
+        for piece in pieces:
+            if piece < len(work.moves):
+                source, target = work.moves[piece]
+                value = cells.get(source, POISON)
+                if value == POISON:
+                    found = f"{work.label} reads {self._names.place(source)}, which holds no row"
+                    broken.append(Broken("R02", found))
+                cells[target] = value
+            elif piece < len(work.moves) + len(work.fills):
+                value, target = work.fills[piece - len(work.moves)]
+                cells[target] = value
+        ops = _replaced(ghost.ops, place, op._replace(progress=pieces.stop))
+        ghost = Ghost(ops, cells)
+        return settled(ghost) if pieces.stop >= work.pieces else ghost, broken
+
+    @staticmethod
+    def fail(ghost: Ghost, place: int) -> Ghost:
+        """End a command badly: what it should have written holds nothing. A gather behind a lost preserve fails too."""
+        op = ghost.ops[place]
+        cells = ghost.cells.copy()
+        if op.work.kind != "ScatterRows":
+            for cell in op.work.writes:
+                cells[cell] = POISON
+        ops = list(_replaced(ghost.ops, place, op._replace(progress=FAILED)))
+        for other, each in enumerate(ops):
+            is_lost = each.work.kind == "GatherRows" and each.work.read == op.work.read and not each.progress
+            if op.work.kind == "PreserveRows" and is_lost:
+                ops[other] = each._replace(progress=FAILED)
+        return settled(Ghost(tuple(ops), cells))
+
+    @staticmethod
+    def tell(ghost: Ghost, place: int) -> Ghost:
+        """The machine is told the next answer of a command, and learns what that implies."""
+        op = ghost.ops[place]
+        if op.told < len(op.work.early) and op.progress != FAILED:
+            told = op._replace(told=op.told + 1)
+            if op.work.kind == "ScheduleGather":
+                return Ghost(_without(ghost.ops, 1 << place), ghost.cells)
+            return Ghost(_replaced(ghost.ops, place, told), ghost.cells)
+        # Its end is known now, and so are the ends of all that it was behind.
+        ops, gone = list(ghost.ops), 1 << place
+        for other, each in enumerate(ops):
+            if op.behind >> other & 1 and each.has_ended:
+                if _answer(each) is None:
+                    gone |= 1 << other
+                else:
+                    ops[other] = each._replace(is_known=True)
+        return Ghost(_without(tuple(ops), gone), ghost.cells)
+
+    @staticmethod
+    def leave(ghost: Ghost, step: int) -> Ghost:
+        """The builder of a step is done reading."""
+        places = (place for place, op in enumerate(ghost.ops) if op.work.kind == "Builder" and op.work.read == step)
+        return Ghost(_without(ghost.ops, 1 << next(places)), ghost.cells)
+
+    @staticmethod
+    def freed(ghost: Ghost, buffers: frozenset[int]) -> Ghost:
+        """Buffers go: a builder took them, or nobody holds the page any more."""
+        if not any(cell >> BUFFER_SHIFT in buffers for cell in ghost.cells):
+            return ghost
+        return Ghost(
+            ghost.ops, {cell: value for cell, value in ghost.cells.items() if cell >> BUFFER_SHIFT not in buffers}
+        )
+
+    @staticmethod
+    def renumbered(ghost: Ghost, numbers: dict[int, int]) -> Ghost:
+        """After a transition the machine names commands anew; what it forgot has no number."""
+        return Ghost(tuple(op._replace(number=numbers.get(op.number, 0)) for op in ghost.ops), ghost.cells)
+
+
+def settled(ghost: Ghost) -> Ghost:
+    """Buffers are freed as soon as all that a release is behind has ended.
+
+    Nobody can tell when: what is gone, or about to go, may not be used by whatever is issued later, and what was issued
+    before is ordered. With a release go the commands that only filled what is gone now.
+    """
+    ended = sum(1 << place for place, op in enumerate(ghost.ops) if op.has_ended)
+    gone, freed = 0, set[int]()
+    for place, op in enumerate(ghost.ops):
+        if op.work.kind == "ReleaseBuffers" and not op.behind & ~ended:
+            gone |= 1 << place
+            freed |= op.work.frees
+    if not gone:
+        return ghost
+    cells = {cell: value for cell, value in ghost.cells.items() if cell >> BUFFER_SHIFT not in freed}
+    there = {cell >> BUFFER_SHIFT for cell in cells}
+    for place, op in enumerate(ghost.ops):
+        if op.has_ended and op.work.done is None and _answer(op) is None and not op.work.buffers & there:
+            gone |= 1 << place
+    return Ghost(_without(ghost.ops, gone), cells)
+
+
+def races(work: Work, behind: int, ops: Sequence[Op]) -> list[Broken]:
+    """R20: every command that is under way, not ordered, and at the same rows."""
+    found: list[Broken] = []
+    for place, op in enumerate(ops):
+        if not behind >> place & 1 and not op.is_known and (cell := work.conflict(op.work)) is not None:
+            found.append(Broken("R20", f"{work.label} is not ordered behind {op.work.label}, and both use {cell}"))
+    return found
+
+
+def _answer(op: Op) -> CommandAnswer | None:
+    if op.progress == FAILED:
+        return op.work.failed
+    if op.told < len(op.work.early):
+        return op.work.early[op.told]
+    return op.work.done if op.has_ended else None
+
+
+def _replaced(ops: tuple[Op, ...], place: int, op: Op) -> tuple[Op, ...]:
+    return (*ops[:place], op, *ops[place + 1 :])
+
+
+def _without(ops: tuple[Op, ...], gone: int) -> tuple[Op, ...]:
+    """The ops that stay, and who is behind whom among them."""
+    kept = [place for place in range(len(ops)) if not gone >> place & 1]
+    return tuple(
+        ops[place]._replace(behind=sum(1 << new for new, old in enumerate(kept) if ops[place].behind >> old & 1))
+        for place in kept
+    )
