@@ -165,7 +165,7 @@ class Op(NamedTuple):
         behind: bit i is set if it is ordered behind the op at place i.
         progress: pieces carried out; `work.pieces` if it has ended, `FAILED` if it ended badly.
         told: how many of its early answers were told.
-        is_known: the machine knows that it has ended, although an answer of it is still due.
+        is_known: nothing can be at its rows any more, as far as the machine knows, although an answer is still due.
     """
 
     work: Work
@@ -233,7 +233,9 @@ class Device:
             behind = self._behind(command, work, ops)
             broken += races(work, behind, ops)
             cells = self._allocated(command, work, cells, broken)
-            ops.append(Op(work, command.command, behind))
+            never_runs = isinstance(command, GatherRows) and _is_lost(command.read, ops)
+            op = Op(work, command.command, behind)
+            ops.append(op._replace(progress=FAILED, is_known=True) if never_runs else op)
         return settled(Ghost(tuple(ops), cells)), broken
 
     @staticmethod
@@ -353,7 +355,8 @@ class Device:
         for other, each in enumerate(ops):
             is_lost = each.work.kind == "GatherRows" and each.work.read == op.work.read and not each.progress
             if op.work.kind == "PreserveRows" and is_lost:
-                ops[other] = each._replace(progress=FAILED)
+                # It never ran: nothing can be at its rows.
+                ops[other] = each._replace(progress=FAILED, is_known=True)
         return settled(Ghost(tuple(ops), cells))
 
     @staticmethod
@@ -425,6 +428,11 @@ def races(work: Work, behind: int, ops: Sequence[Op]) -> list[Broken]:
         if not behind >> place & 1 and not op.is_known and (cell := work.conflict(op.work)) is not None:
             found.append(Broken("R20", f"{work.label} is not ordered behind {op.work.label}, and both use {cell}"))
     return found
+
+
+def _is_lost(read: int, ops: Sequence[Op]) -> bool:
+    """Whether a preserve for a read failed, which the machine was not told yet."""
+    return any(op.work.kind == "PreserveRows" and op.work.read == read and op.progress == FAILED for op in ops)
 
 
 def _answer(op: Op) -> CommandAnswer | None:

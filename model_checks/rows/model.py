@@ -435,6 +435,7 @@ class RowsModel:
         for call in self._calls(state):
             if not self._matters(state, call):
                 self._judge_refusal(state, call, marks, broken)
+        self._judge_mistakes(state, marks, broken)
         broken += self._wrong_pool(state, marks)
         broken += self._wrong_claims(state)
         if self.is_quiescent(state) and not env.is_down:
@@ -453,6 +454,9 @@ class RowsModel:
             broken += late.broken
         elif step.error is not None and not self._is_due(env, call, step.error):
             broken.append(Broken("R15", f"{' '.join(map(str, call.event))} is legal, and refused: {step.error}"))
+
+    def _judge_mistakes(self, state: State, marks: set[str], broken: list[Broken]) -> None:
+        """What the machine says to calls that are none; this engine makes none."""
 
     def _is_due(self, env: Environment, call: Call, error: TenureError) -> bool:
         """Whether a call had to be refused."""
@@ -505,6 +509,8 @@ class RowsModel:
         """The program is over, every step consumed, the device idle; or the cache is shut down and the device idle."""
         env = state.env
         if any(not op.has_ended for op in state.ghost.ops) or self._device.due(state.ghost):
+            return False
+        if env.is_failed and not env.is_down:
             return False
         if env.is_down:
             return all(saved.builder in (WAITING, RESTING) for saved in env.saved)

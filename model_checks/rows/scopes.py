@@ -1,0 +1,197 @@
+"""The scopes of the row machine: what each covers, and what it must have seen."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from tenure.core.config import RowConfig
+from tenure.core.rows.names import HIDDEN
+from tenure.model_checks.model import Marks, Model, Scope, ScopeSet
+from tenure.model_checks.rows.breaking import BreakingModel
+from tenure.model_checks.rows.environment import Bounds
+from tenure.model_checks.rows.expects import EXPECTS
+from tenure.model_checks.rows.model import RowsModel
+from tenure.model_checks.rows.plans import Script
+from tenure.model_checks.rows.programs import Free
+from tenure.model_checks.rows.scripts import ALL, HISTORIES, arrive, ends, last, step
+
+HONEST: Final = (
+    "a hit of step N names only slots that saves up to and including N's own computed, for the hit's own token chain"
+)
+LYING: Final = "nothing of hits: some name slots that hold something else, or nothing"
+
+H, C, D, M = HIDDEN, "c", "d", "m"
+
+SMOKE: Final[frozenset[ScopeSet]] = frozenset({"smoke", "ci", "deep"})
+CI: Final[frozenset[ScopeSet]] = frozenset({"ci", "deep"})
+DEEP: Final[frozenset[ScopeSet]] = frozenset({"deep"})
+
+
+class Bound(NamedTuple):
+    """A free scope.
+
+    Attributes:
+        chains: per request the nodes of its tokens.
+        machine: arguments of the machine's configuration.
+        program: arguments of the program.
+        model: arguments of the model.
+    """
+
+    chains: dict[str, tuple[int, ...]]
+    machine: Mapping[str, int]
+    program: Mapping[str, Any]
+    model: Mapping[str, Any] = MappingProxyType({})
+    sets: frozenset[ScopeSet] = CI
+    heavy: int = 50_000
+
+    def make(self) -> RowsModel:
+        """The model, built anew."""
+        config = RowConfig(page_rows_max=8, **self.machine)
+        program = Free(self.chains, config.num_blocks, block_size=config.block_size, **self.program)
+        return RowsModel(config, program, **self.model)
+
+
+def _machine(blocks: int, pages: int = 2, budget: int = 1000, block_size: int = 1) -> dict[str, int]:
+    return {"num_blocks": blocks, "block_size": block_size, "pages": pages, "budget_bytes": budget}
+
+
+PAIR: Final = {"a": (1, 2), "b": (1, 3)}
+"""Two requests that share their first token."""
+
+FREE: Final[Mapping[str, Bound]] = MappingProxyType(
+    {
+        "two-steps-hidden": Bound(PAIR, _machine(2), {"steps": 2}, sets=SMOKE, heavy=1000),
+        "three-steps-hidden": Bound(PAIR, _machine(2), {"steps": 3}, heavy=25_000),
+        "two-steps-deferred": Bound(PAIR, _machine(2), {"steps": 2, "emits": ((C,),)}, heavy=20_000),
+        "two-steps-mixed": Bound(
+            PAIR,
+            _machine(3),
+            {"steps": 2, "emits": ((H,), (C,)), "kinds": ("finish", "abort", "preempt")},
+            heavy=100_000,
+        ),
+        "two-steps-given-up": Bound(
+            PAIR, _machine(2), {"steps": 2, "emits": ((H,),), "may_drop": True, "is_named": True}, heavy=10_000
+        ),
+        "whole-blocks": Bound(
+            {"a": (1, 2, 3), "b": (1, 2, 4)}, _machine(2, block_size=2), {"steps": 2, "emits": ((H, M),)}, heavy=5_000
+        ),
+        "row-by-row": Bound(
+            {"a": (1, 2, 3), "b": (1, 2, 4)},
+            _machine(2, block_size=2),
+            {"steps": 2, "consumers": (("a",), "discard")},
+            {"in_pieces": True, "begins_apart": True},
+            heavy=20_000,
+        ),
+        "three-requests": Bound(
+            PAIR | {"x": (4,)},
+            _machine(3, pages=3),
+            {"steps": 3, "emits": ((H, C), (H,), (C,)), "kinds": ("finish", "abort", "preempt", "pause")},
+            {"tells_copied": True, "bounds": Bounds(abandons=1)},
+            DEEP,
+            10_000_000,
+        ),
+        "four-steps": Bound(
+            PAIR,
+            _machine(3, pages=3, budget=3),
+            {"steps": 4, "emits": ((H, C), (C,)), "kinds": ("finish", "abort")},
+            {"bounds": Bounds(failures=1, resets=1)},
+            DEEP,
+            10_000_000,
+        ),
+    }
+)
+"""Every free scope by name."""
+
+
+def _breaking() -> BreakingModel:
+    steps = (
+        step(arrive("a"), rows="a:0:1", emits=(H, C), to=[ALL, "discard"], dropped=None),
+        step(*ends("a"), arrive("b", 1, 0), rows="b:1:2", emits=(H, C), to=[ALL, "discard"], dropped=None),
+        last(*ends("b")),
+    )
+    config = RowConfig(num_blocks=2, block_size=1, page_rows_max=4, pages=2, budget_bytes=1000)
+    return BreakingModel(config, Script(steps), bounds=Bounds(0, 1, 1, 1), is_honest=False)
+
+
+def _covers(config: RowConfig, requests: int, names: int, steps: int, more: Mapping[str, Any]) -> dict[str, int | str]:
+    bounds: Bounds = more.get("bounds", Bounds())
+    return {
+        "blocks": config.num_blocks,
+        "slots per block": config.block_size,
+        "requests": requests,
+        "names": names,
+        "pages": config.pages,
+        "steps": steps,
+        "failures": bounds.failures,
+        "resets": bounds.resets,
+        "abandoned materialize calls": bounds.abandons,
+        "shutdowns": bounds.shutdowns,
+        "rows moved": "one at a time" if more.get("in_pieces") else "a command at a time",
+    }
+
+
+def _history_scope(name: str) -> Scope:
+    history = HISTORIES[name]
+    steps = [each for each in history.steps if each.rows]
+    requests = {row.request for each in steps for row in each.rows}
+    names = {emitted for each in steps for emitted in each.emits}
+    config = history.config
+    return Scope(
+        name=f"rows/{name}",
+        kind="scenario",
+        sets=history.sets,
+        covers=_covers(config, len(requests), len(names), len(steps), history.more),
+        expects=_expects(name),
+        make=_maker(history.model),
+        progress=history.has_progress,
+        source=history.source,
+        assumes=HONEST if history.more.get("is_honest", True) else LYING,
+        heavy=history.heavy,
+    )
+
+
+def _free_scope(name: str) -> Scope:
+    bound = FREE[name]
+    config = RowConfig(page_rows_max=8, **bound.machine)
+    names = {emitted for emits in bound.program.get("emits", ((H,),)) for emitted in emits}
+    return Scope(
+        name=f"rows/{name}",
+        kind="free",
+        sets=bound.sets,
+        covers=_covers(config, len(bound.chains), len(names), bound.program["steps"], bound.model),
+        expects=_expects(name),
+        make=_maker(bound.make),
+        assumes=HONEST,
+        heavy=bound.heavy,
+    )
+
+
+def _maker(make: Callable[[], RowsModel]) -> Callable[[], Model[Any]]:
+    return make
+
+
+def _expects(name: str) -> Marks:
+    return frozenset(EXPECTS.get(name, ()))
+
+
+BREAKING: Final = Scope(
+    name="rows/protocol-breaking",
+    kind="free",
+    sets=CI,
+    covers=_covers(_breaking()._config, 2, 2, 2, {"bounds": Bounds(0, 1, 1, 1)})  # noqa: SLF001
+    | {"calls": "every call in every state"},
+    expects=_expects("protocol-breaking"),
+    make=_maker(_breaking),
+    assumes=LYING,
+    heavy=4_000,
+)
+
+SCOPES: Final[tuple[Scope, ...]] = (
+    *map(_history_scope, HISTORIES),
+    *map(_free_scope, FREE),
+    BREAKING,
+)
+"""Every scope of the row machine."""
+
+CLAIMS: Final[Marks] = frozenset().union(*(scope.expects for scope in SCOPES if "ci" in scope.sets))
+"""What all scopes of `ci` together must see."""
