@@ -8,10 +8,10 @@ may still name depends on. They are renumbered after every transition, in order;
 commutes with it.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import cached_property
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -107,12 +107,26 @@ class Cores:
         self._steps: dict[tuple[int, Hashable], CoreStep] = {}
         self._goals = Goals(GOALS, ())
         self.misses = 0
-        first = transition(RowState.initial(config, copying=True), PolicyRegistered(policy)).state
-        self.intern(first, first.view())
+        self._row_config = config
+        self._begin(policy)
+
+    def _begin(self, policy: RowPolicy) -> None:
+        first = transition(RowState.initial(self._row_config, copying=True), PolicyRegistered(policy)).state
+        self.intern(first)
+
+    def packed(self, number: int) -> object:
+        """A state as another process can be sent it."""
+        return self.all[number].state
+
+    def unpacked(self, packed: Any) -> int:
+        """The number of a state that another process packed."""
+        return self.intern(packed)
 
     def intern(self, state: RowState, view: RowView | None = None) -> int:
         """The number of a state whose commands are renumbered."""
-        key = state.key()
+        return self._interned(state.key(), lambda code: Core(state, state.view() if view is None else view, code))
+
+    def _interned(self, key: Hashable, make: Callable[[bytes], Core]) -> int:
         number = self._by_content.get(key)
         if number is None:
             code = blake2b(repr(key).encode(), digest_size=16).digest()
@@ -120,7 +134,7 @@ class Cores:
                 msg = "two states of the machine have one digest: the search would take them for one"
                 raise AssertionError(msg)
             number = self._by_content[key] = len(self.all)
-            self.all.append(Core(state, state.view() if view is None else view, code))
+            self.all.append(make(code))
         return number
 
     def step(self, core: int, event: RowEvent, token: Hashable = None) -> CoreStep:

@@ -91,6 +91,7 @@ class RowsModel:
         begins_apart: bool = False,
         tells_copied: bool = False,
         is_honest: bool = True,
+        cores: Cores | None = None,
     ) -> None:
         """Put a machine into an environment.
 
@@ -104,10 +105,11 @@ class RowsModel:
             begins_apart: a device tells of taking a copy at any time before it tells of its end; else when it runs it.
             tells_copied: builders may let the page go before they return.
             is_honest: hits promise only what is there.
+            cores: the machine's states, where they are not those of the row machine alone.
         """
         self._config, self._program, self._bounds = config, program, bounds
         self.names = Names(names)
-        self.cores = Cores(config, policy)
+        self.cores = Cores(config, policy) if cores is None else cores
         self._truth = Truth(config, self.names)
         self._device = Device(self.names, config.num_slots, in_pieces=in_pieces)
         self._tells_copied, self._is_honest, self._begins_apart = tells_copied, is_honest, begins_apart
@@ -130,12 +132,12 @@ class RowsModel:
 
     def pack(self, state: State) -> object:
         """The machine's state itself, and the rest."""
-        return self.cores.all[state.core].state, state.ghost, state.env
+        return self.cores.packed(state.core), state.ghost, state.env
 
     def unpack(self, packed: object) -> State:
         """A state that another process packed."""
         machine, ghost, env = cast("tuple[Any, Ghost, Environment]", packed)
-        return State(self.cores.intern(machine), ghost, env)
+        return State(self.cores.unpacked(machine), ghost, env)
 
     # --- What may happen --------------------------------------------------------------------------------------
 
@@ -167,14 +169,15 @@ class RowsModel:
     def _calls(self, state: State) -> list[Call]:
         known, calls = self._calls_of
         if known is not state:
-            calls = [Call(event, self._answer(state, event)) for event in self._callable(state.env)]
+            calls = [Call(event, self._answer(state, event)) for event in self._callable(state)]
             self._calls_of = state, calls
         return calls
 
-    def _callable(self, env: Environment) -> Iterator[Event]:
+    def _callable(self, state: State) -> Iterator[Event]:
         """Calls of the engine and of builders that the protocol allows."""
+        env = state.env
         if not env.is_down:
-            yield from self._engine_calls(env)
+            yield from self._engine_calls(state)
         for saved in env.saved:
             if not saved.is_fenced and saved.builder in (WAITING, RESTING):
                 for place, consumer in enumerate(saved.plan.consumers):
@@ -183,10 +186,15 @@ class RowsModel:
                     elif not env.is_down:
                         yield f"builder {saved.step}", "materialize", place, ", ".join(consumer)
 
-    def _engine_calls(self, env: Environment) -> Iterator[Event]:
+    def _starts(self, state: State) -> Iterator[Event]:
+        """What the engine may do between steps."""
+        for place, option in enumerate(self._program.options(state.env.engine)):
+            yield "engine", "start", place, option.plan.story
+
+    def _engine_calls(self, state: State) -> Iterator[Event]:
+        env = state.env
         if env.phase == IDLE:
-            for place, option in enumerate(self._program.options(env.engine)):
-                yield "engine", "start", place, option.plan.story
+            yield from self._starts(state)
         elif env.phase == STARTED:
             assert env.plan is not None
             if not env.plan.is_dropped:
@@ -514,7 +522,7 @@ class RowsModel:
             return False
         if env.is_down:
             return all(saved.builder in (WAITING, RESTING) for saved in env.saved)
-        return env.phase == IDLE and not env.saved and not self._program.options(env.engine)
+        return env.phase == IDLE and not env.saved and not any(self._starts(state))
 
     # --- Progress ---------------------------------------------------------------------------------------------
 

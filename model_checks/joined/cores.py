@@ -1,0 +1,185 @@
+"""States of the joined cache, each kept once, and what each call of an engine led to, worked out once."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, Final, TypeAlias
+
+from tenure.core.blocks import values as block_values
+from tenure.core.cache import CacheState, transition
+from tenure.core.config import CacheConfig, RowPolicy
+from tenure.core.errors import TenureError
+from tenure.core.joined.values import BatchDropped, CacheCommand, CacheEvent, CacheView, TokensScheduled
+from tenure.core.rows import events
+from tenure.core.rows.answers import RowAnswer
+from tenure.core.rows.commands import RowCommand
+from tenure.model_checks.joined.antecedents import exercised_by_join
+from tenure.model_checks.model import Broken
+from tenure.model_checks.rows.antecedents import exercised, exercised_by_refusal
+from tenure.model_checks.rows.cores import Core, Cores, CoreStep, renumbered
+from tenure.spec.blocks.rules import broken_rules as broken_block_rules
+from tenure.spec.joined.rules import CacheObservation, broken_rules, broken_transition_rules
+from tenure.spec.rows.rule import RowObservation
+from tenure.spec.rows.rules import broken_transition_rules as broken_row_transitions
+
+Call: TypeAlias = CacheEvent | Callable[[CacheState], CacheEvent]
+"""An event, or how to make it of the state that the event before it led to."""
+
+PASSED_ON: Final = (
+    events.SaveCancelled,
+    events.ConsumeRequested,
+    events.RowsCopiedOut,
+    events.StepConsumed,
+    events.ConsumeAbandoned,
+    events.StepDiscarded,
+    events.CopyBegan,
+    events.CopyCompleted,
+    events.ScatterCompleted,
+    events.WriteFailed,
+    events.GatherBegan,
+    events.GatherCompleted,
+    events.GatherFailed,
+    events.ShutdownRequested,
+)
+"""Events that the row machine is told as they are, so that its own rules of transitions can judge them."""
+KV_COMMANDS: Final = (block_values.PublishStored, block_values.PublishRemoved, block_values.RecordTrace)
+
+
+class JoinedCore(Core):
+    """One state of the joined cache; `view` is that of its row machine."""
+
+    def __init__(self, cache: CacheState, seen: CacheView, code: bytes) -> None:
+        """Judge a state: as a whole, and each machine."""
+        super().__init__(cache.rows, seen.rows, code)
+        self.cache, self.seen = cache, seen
+        whole = (*broken_rules(seen), *broken_block_rules(seen.blocks))
+        self.broken = (*self.broken, *(Broken(*each) for each in whole))
+
+    @cached_property
+    def left_over(self) -> tuple[str, ...]:
+        """What a cache at rest must not hold (R18)."""
+        seen = self.seen
+        held = {"leases": seen.blocks.leases, "a batch": seen.batch, "ends to tell": seen.ended, "owed": seen.unsaved}
+        found = [f"{what}: {value}" for what, value in held.items() if value]
+        view = super().left_over
+        return (*view, *found)
+
+
+class JoinedCores(Cores):
+    """All states of one search of the joined cache."""
+
+    def __init__(self, config: CacheConfig, policy: RowPolicy) -> None:
+        """The first state is number 0: the policy is registered, nothing else happened."""
+        self._config = config
+        super().__init__(config.rows, policy)
+
+    def _begin(self, policy: RowPolicy) -> None:
+        first = transition(CacheState.initial(self._config, copying=True), events.PolicyRegistered(policy)).state
+        self.intern_cache(first)
+
+    def packed(self, number: int) -> object:
+        """A state as another process can be sent it."""
+        record = self.all[number]
+        assert isinstance(record, JoinedCore)
+        return record.cache
+
+    def unpacked(self, packed: Any) -> int:
+        """The number of a state that another process packed."""
+        return self.intern_cache(packed)
+
+    def cache(self, number: int) -> JoinedCore:
+        """A state of the joined cache."""
+        record = self.all[number]
+        assert isinstance(record, JoinedCore)
+        return record
+
+    def intern_cache(self, cache: CacheState) -> int:
+        """The number of a state whose commands are renumbered."""
+        key = _key(cache)
+        return self._interned(key, lambda code: JoinedCore(cache, cache.view(), code))
+
+    def call(self, core: int, calls: Sequence[Call], token: Hashable) -> CoreStep:
+        """What several events, told one after the other by one caller under one lock, lead to together."""
+        key = core, token
+        found = self._steps.get(key)
+        if found is None:
+            found = self._steps[key] = self._called(core, calls)
+        return found
+
+    def _made(self, core: int, event: Any) -> CoreStep:
+        return self._called(core, [event])
+
+    def _called(self, core: int, calls: Sequence[Call]) -> CoreStep:
+        self.misses += 1
+        record = self.cache(core)
+        cache, seen = record.cache, record.seen
+        commands: list[CacheCommand] = []
+        marks, broken = set[str](), list[Broken]()
+        answer: Any = None
+        for call in calls:
+            event = call(cache) if callable(call) else call
+            try:
+                after = transition(cache, event)
+            except TenureError as error:
+                refused = [f"error {type(error).__name__}", *exercised_by_refusal(seen.rows, event, error)]  # type: ignore[arg-type]
+                if cache.view() != seen:
+                    broken.append(Broken("R15", f"{event} was refused, and changed something"))
+                return CoreStep(core, None, error, (), frozenset(refused), tuple(broken), None)
+            answer = after.answer
+            marks.add(f"event {type(event).__name__}")
+            if isinstance(answer, block_values.Exhausted):
+                return CoreStep(core, _waits(answer), None, (), frozenset(marks), (), None)
+            now = seen if after.state is cache else after.state.view()
+            broken += _judge(CacheObservation(seen, event, now, after.answer, after.commands), marks)
+            cache, seen = after.state, now
+            commands += after.commands
+        marks.update(f"command {type(each).__name__}" for each in commands)
+        rows = tuple(each for each in commands if not isinstance(each, KV_COMMANDS))
+        if cache is record.cache:
+            return CoreStep(core, answer, None, rows, frozenset(marks), tuple(broken), None)
+        state, numbers = renumbered(cache.rows)
+        number = self.intern_cache(replace(cache, rows=state))
+        broken += self.all[number].broken
+        return CoreStep(number, answer, None, rows, frozenset(marks), tuple(broken), numbers)
+
+
+def _waits(answer: Any) -> RowAnswer:
+    """An arrival without capacity waits, as a call of the row machine does."""
+    del answer
+    from tenure.core.rows.answers import Waiting
+
+    return Waiting(events.WaitedFor())
+
+
+def _judge(seen: CacheObservation, marks: set[str]) -> list[Broken]:
+    broken = [Broken(*each) for each in broken_transition_rules(seen)]
+    marks.update(exercised_by_join(seen))
+    if isinstance(seen.event, PASSED_ON):
+        rows = RowObservation(seen.before.rows, seen.event, seen.after.rows, _row_answer(seen), _row_commands(seen))
+        broken += [Broken(*each) for each in broken_row_transitions(rows)]
+        marks.update(exercised(rows))
+    return broken
+
+
+def _row_answer(seen: CacheObservation) -> Any:
+    return seen.answer
+
+
+def _row_commands(seen: CacheObservation) -> tuple[RowCommand, ...]:
+    return tuple(each for each in seen.commands if not isinstance(each, KV_COMMANDS))
+
+
+def _key(cache: CacheState) -> Hashable:
+    started = None
+    if cache.started is not None:
+        started = cache.started.batch, cache.started.slots.tobytes(), cache.started.hits
+    return (
+        cache.blocks.key(),
+        cache.rows.key(),
+        cache.tracks.items(),
+        cache.unsaved.items(),
+        cache.batch,
+        started,
+        cache.ended,
+    )
