@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tenure.core.config import RowConfig, RowPolicy
-from tenure.core.errors import TenureError
+from tenure.core.errors import InvariantViolation, TenureError
 from tenure.core.rows.answers import RowAnswer
 from tenure.core.rows.commands import RowCommand
 from tenure.core.rows.events import PolicyRegistered, RowEvent, WaitTimedOut
@@ -25,7 +25,7 @@ from tenure.core.rows.records import Step
 from tenure.core.rows.state import RowState
 from tenure.core.rows.tables import CLONE_FREEZE, Tables
 from tenure.core.rows.view import RowView
-from tenure.model_checks.model import Broken, Marks
+from tenure.model_checks.model import NOTHING, Broken, Marks
 from tenure.model_checks.rows.antecedents import exercised, exercised_by_refusal
 from tenure.spec.goals import Goals
 from tenure.spec.rows.goals import GOALS
@@ -152,6 +152,8 @@ class Cores:
             after = transition(record.state, event)
         except TenureError as error:
             return self._refused(core, record, event, error)
+        except Exception as error:
+            return crashed(core, event, error)
         view = record.view if after.state is record.state else after.state.view()
         seen = RowObservation(record.view, event, view, after.answer, after.commands)
         broken = [Broken(*each) for each in broken_transition_rules(seen)]
@@ -187,6 +189,15 @@ class Cores:
         except TenureError as error:
             return [Broken("R17", str(error))]
         return []
+
+
+def crashed(core: int, event: object, error: Exception) -> CoreStep:
+    """The machine fell over: what it raised is no typed error (R15), or its own word that it is wrong."""
+    if isinstance(error, InvariantViolation):
+        broken = Broken(error.rule, str(error))
+    else:
+        broken = Broken("R15", f"{type(event).__name__} raised {type(error).__name__}, which is no error of the cache: {error}")
+    return CoreStep(core, None, None, (), NOTHING, (broken,), None)
 
 
 def renumbered(state: RowState) -> tuple[RowState, dict[int, int]]:

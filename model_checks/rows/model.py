@@ -48,7 +48,7 @@ from tenure.model_checks.rows.environment import (
     Truth,
 )
 from tenure.model_checks.rows.ghost import Device, Ghost, Reader
-from tenure.model_checks.rows.plans import NOTE, POLICY, Program, StepPlan, save_of, start_of
+from tenure.model_checks.rows.plans import AT_ONCE, NOTE, POLICY, Program, StepPlan, save_of, start_of
 from tenure.spec.rows.jobs import POOL
 from tenure.spec.rows.memory import Buffer, Place
 
@@ -85,6 +85,7 @@ class RowsModel:
         program: Program,
         *,
         bounds: Bounds = Bounds(),  # noqa: B008 - a constant
+        lag: int = 0,
         policy: RowPolicy = POLICY,
         names: tuple[str, ...] = (HIDDEN, "m", "c", "d", NOTE),
         in_pieces: bool = False,
@@ -99,6 +100,8 @@ class RowsModel:
             config: the machine's.
             program: what the engine does.
             bounds: faults, resets and so on.
+            lag: builders act only when more steps than this are saved, or no call of the engine can go on but theirs:
+                engine and builders on one thread.
             policy: which names are what.
             names: all names that steps emit.
             in_pieces: move rows one at a time.
@@ -113,6 +116,7 @@ class RowsModel:
         self._truth = Truth(config, self.names)
         self._device = Device(self.names, config.num_slots, in_pieces=in_pieces)
         self._tells_copied, self._is_honest, self._begins_apart = tells_copied, is_honest, begins_apart
+        self._lag = lag
         self._coherent: set[Hashable] = set()
         self._codes: dict[Environment, bytes] = {}
         self._calls_of: tuple[State | None, list[Call]] = (None, [])
@@ -176,11 +180,18 @@ class RowsModel:
     def _callable(self, state: State) -> Iterator[Event]:
         """Calls of the engine and of builders that the protocol allows."""
         env = state.env
-        if not env.is_down:
+        at_once = [saved for saved in env.saved if saved.plan.consumers == (AT_ONCE,)]
+        if at_once:
+            yield f"builder {at_once[0].step}", "discard"
+        elif not env.is_down:
             yield from self._engine_calls(state)
+        if self._lag and len(env.saved) <= self._lag and (env.phase != IDLE or self._program.options(env.engine)):
+            return
         for saved in env.saved:
             if not saved.is_fenced and saved.builder in (WAITING, RESTING):
                 for place, consumer in enumerate(saved.plan.consumers):
+                    if consumer == AT_ONCE:
+                        continue
                     if consumer == "discard":
                         yield f"builder {saved.step}", "discard"
                     elif not env.is_down:
@@ -227,6 +238,8 @@ class RowsModel:
         if kind in ("copied its page", "return", "abandon"):
             return self._builder_did(state, _saved(state.env, event), str(kind))
         step = self._answer(state, event)
+        if step.answer is None:
+            return Taken(state, step.marks, step.broken)
         taken = self._told(state, step, self._called(state.env, event, step), state.ghost)
         return self._begin_copying(taken, event) if kind == "materialize" else taken
 
@@ -279,13 +292,19 @@ class RowsModel:
         return {"page": -1 if plan.page is None else plan.page, "hits": hits}
 
     def _told(
-        self, state: State, step: CoreStep, env: Environment, ghost: Ghost, broken: tuple[Broken, ...] = ()
+        self,
+        state: State,
+        step: CoreStep,
+        env: Environment,
+        ghost: Ghost,
+        broken: tuple[Broken, ...] = (),
+        rule: str = "R09",
     ) -> Taken:
         """The machine took an event: its commands go to the device, and pages that nobody holds hold nothing."""
         broken += step.broken
         if step.error is not None:
             # A completion that the machine does not understand: it lost track of its device or of a builder.
-            return Taken(state, step.marks, (*broken, Broken("R09", f"{type(step.error).__name__}: {step.error}")))
+            return Taken(state, step.marks, (*broken, Broken(rule, f"{type(step.error).__name__}: {step.error}")))
         if step.commands:
             ghost, found = self._device.issue(ghost, step.commands, *self._live(env))
             broken += tuple(found)
@@ -347,7 +366,8 @@ class RowsModel:
         found: tuple[Broken, ...] = ()
         if is_saved and self._is_honest:
             found = tuple(Broken("R02", each) for each in self._truth.strangers(env.saved[-1]))
-        return self._told(state, step, env, ghost, found)
+        has_hole = any(rows is None for saved in env.saved[-1:] for _, rows in saved.expected)
+        return self._told(state, step, env, ghost, found, "R14" if has_hole else "R15")
 
     # --- Builders ---------------------------------------------------------------------------------------------
 
@@ -460,6 +480,8 @@ class RowsModel:
             late = self.cores.step(state.core, WaitTimedOut(step.answer.waited_for))
             marks.update(late.marks, ("event WaitTimedOut",))
             broken += late.broken
+            if step.answer.waited_for.page and self._lag and not self.events(state):
+                broken.append(Broken("R07", f"a page is waited for, and {len(env.saved)} steps wait for the waiter"))
         elif step.error is not None and not self._is_due(env, call, step.error):
             broken.append(Broken("R15", f"{' '.join(map(str, call.event))} is legal, and refused: {step.error}"))
 

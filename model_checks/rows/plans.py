@@ -27,6 +27,8 @@ from tenure.core.rows.names import HIDDEN, Output
 
 NOTE: Final = "note"
 """The leftover that scopes emit."""
+AT_ONCE: Final = "at once"
+"""As a step's only consumer: it is discarded before the engine's next call."""
 POLICY: Final = RowPolicy(
     immediate=frozenset({"m"}), deferred=frozenset({"c", "d"}), leftovers=frozenset({NOTE}), infer=False
 )
@@ -69,7 +71,7 @@ class StepPlan(NamedTuple):
         rows: what it computes, in batch order.
         emits: the names it emits.
         computes: blocks that it completes, with the node of the last token in each (given at the start).
-        consumers: what may be done with the step: "discard", or the requests that it is materialized for.
+        consumers: what may be done with the step: "discard", or the requests that it is materialized for; or `AT_ONCE`.
         is_dropped: the engine gives the step up instead of saving it; None: it may do either.
     """
 

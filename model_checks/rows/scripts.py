@@ -12,7 +12,7 @@ from tenure.core.rows.names import HIDDEN
 from tenure.model_checks.model import ScopeSet
 from tenure.model_checks.rows.environment import Bounds
 from tenure.model_checks.rows.model import RowsModel
-from tenure.model_checks.rows.plans import NOTE, Change, Script, StepPlan, Token
+from tenure.model_checks.rows.plans import AT_ONCE, NOTE, Change, Script, StepPlan, Token
 
 H, M, C, D = HIDDEN, "m", "c", "d"
 CI: Final[frozenset[ScopeSet]] = frozenset({"ci", "deep"})
@@ -47,10 +47,22 @@ class History(NamedTuple):
 
     @property
     def config(self) -> RowConfig:
-        """The machine's."""
-        return RowConfig(
-            num_blocks=self.blocks, block_size=1, page_rows_max=8, pages=self.pages, budget_bytes=self.budget
-        )
+        """The machine's; where builders lag, as few pages as it takes for that."""
+        lag = self.more.get("lag", 1)
+        for pages in [self.pages] if lag == 1 else range(2, 9):
+            try:
+                return RowConfig(
+                    num_blocks=self.blocks,
+                    block_size=1,
+                    page_rows_max=8,
+                    pages=pages,
+                    budget_bytes=self.budget,
+                    builder_lag_max=lag,
+                )
+            except ValueError:
+                continue
+        msg = f"no depth of the staging pool is enough for builders that lag by {lag}"
+        raise ValueError(msg)
 
     def model(self) -> RowsModel:
         """The model, built anew."""
@@ -86,11 +98,11 @@ def step(
     *changes: Change,
     rows: str,
     emits: tuple[str, ...] = (H,),
-    to: Any = "discard",
+    to: Any = AT_ONCE,
     computes: tuple[tuple[int, int], ...] = (),
     dropped: bool | None = False,
 ) -> StepPlan:
-    """A step; `rows` are `request:slot:node`, and `to` says who gets it (`ALL`, ids, "discard", or a list of those)."""
+    """A step; `rows` are `request:slot:node`, and `to` says who gets it (`ALL`, ids, "discard", a list of those)."""
     tokens = tuple(_token(each) for each in rows.split())
     batch = tuple(dict.fromkeys(token.request for token in tokens))
     choices = to if isinstance(to, list) else [to]
@@ -146,10 +158,11 @@ HISTORIES: Final[Mapping[str, History]] = MappingProxyType(
             "W5",
             (
                 step(arrive("c"), rows="c:0:1", emits=(C,)),
-                step(*ends("c"), arrive("a"), arrive("b", 1, 0, nodes=(2,)), rows="a:0:2 b:1:3", emits=(M,), to=ALL),
-                step(goes_on("a"), arrive("e", 1, 0, nodes=(2,)), rows="a:2:4 e:3:5", emits=(C,), to=["discard", ("e",)]),
-                last(*ends("a", "b", "e")),
+                step(*ends("c"), arrive("a"), rows="a:0:2", emits=(M,)),
+                step(arrive("b", 1, 0, nodes=(2,)), rows="b:1:3", emits=(C,), to=ALL),
+                last(*ends("a", "b")),
             ),
+            blocks=2,
         ),
         # --- Delayed reads ------------------------------------------------------------------------------------
         "delayed-read": History(
@@ -219,10 +232,9 @@ HISTORIES: Final[Mapping[str, History]] = MappingProxyType(
                 step(arrive("a"), rows="a:0:1", emits=(C,)),
                 step(arrive("b", 1, 0, nodes=(1,)), rows="b:1:2", emits=(C,), to=ALL),
                 step(comes_back("a"), rows="a:0:3", emits=(C,)),
-                step(arrive("d", 1, 0, nodes=(3,)), rows="d:2:4", emits=(C,), to=ALL),
-                last(*ends("a", "b", "d")),
+                last(*ends("a", "b")),
             ),
-            blocks=3,
+            blocks=2,
             pages=3,
         ),
         "one-write-a-request": History(
@@ -290,7 +302,7 @@ HISTORIES: Final[Mapping[str, History]] = MappingProxyType(
             (
                 step(arrive("a"), rows="a:0:1", emits=(M, NOTE), to=ALL),
                 step(goes_on("a"), rows="a:1:2", emits=(M,), to=[ALL, "discard"]),
-                step(goes_on("a"), rows="a:2:3", emits=(M,)),
+                step(goes_on("a"), rows="a:2:3", emits=(M,), to="discard"),
                 last(*ends("a")),
             ),
             blocks=3,
@@ -301,12 +313,23 @@ HISTORIES: Final[Mapping[str, History]] = MappingProxyType(
             "D04, D11",
             (
                 step(arrive("a"), rows="a:0:1", emits=(C,), to=["discard"]),
-                step(*ends("a"), arrive("c"), rows="c:0:2", emits=(C,), dropped=None),
-                step(arrive("e"), rows="e:1:3", emits=(C,), dropped=None),
+                step(*ends("a"), arrive("c"), rows="c:0:2", emits=(C,), to="discard", dropped=None),
+                step(arrive("e"), rows="e:1:3", emits=(C,), to="discard", dropped=None),
                 last(*ends("c", "e")),
             ),
             blocks=2,
             pages=2,
+        ),
+        "builder-lag": History(
+            "W14",
+            (
+                step(arrive("a"), rows="a:0:1", to=["discard"]),
+                step(goes_on("a"), rows="a:1:2", to=["discard"]),
+                step(goes_on("a"), rows="a:2:3", to=["discard"]),
+                step(goes_on("a"), rows="a:3:4", to=["discard"]),
+                last(*ends("a")),
+            ),
+            more=MappingProxyType({"lag": 2}),
         ),
         "consumed-in-part": History(
             "A19",
