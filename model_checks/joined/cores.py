@@ -17,7 +17,7 @@ from tenure.core.rows.commands import RowCommand
 from tenure.model_checks.joined.antecedents import exercised_by_join
 from tenure.model_checks.model import Broken
 from tenure.model_checks.rows.antecedents import exercised, exercised_by_refusal
-from tenure.model_checks.rows.cores import Core, Cores, CoreStep, renumbered
+from tenure.model_checks.rows.cores import Core, Cores, CoreStep, crashed, renumbered
 from tenure.spec.blocks.rules import broken_rules as broken_block_rules
 from tenure.spec.joined.rules import CacheObservation, broken_rules, broken_transition_rules
 from tenure.spec.rows.rule import RowObservation
@@ -126,6 +126,8 @@ class JoinedCores(Cores):
                 if cache.view() != seen:
                     broken.append(Broken("R15", f"{event} was refused, and changed something"))
                 return CoreStep(core, None, error, (), frozenset(refused), tuple(broken), None)
+            except Exception as error:
+                return crashed(core, event, error)
             answer = after.answer
             marks.add(f"event {type(event).__name__}")
             if isinstance(answer, block_values.Exhausted):

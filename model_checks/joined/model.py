@@ -94,6 +94,7 @@ class JoinedModel(RowsModel):
         emits: tuple[str, ...] = (HIDDEN,),
         bounds: Bounds = Bounds(),  # noqa: B008 - a constant
         tells_copied: bool = False,
+        discards: bool = True,
     ) -> None:
         """Put a cache under a scheduler.
 
@@ -104,7 +105,9 @@ class JoinedModel(RowsModel):
             emits: the names of every step.
             bounds: faults, resets and so on.
             tells_copied: builders may let the page go before they return.
+            discards: steps may be discarded, not only materialized.
         """
+        self._discards = discards
         self._requests, self._emits = requests, emits
         self._order = tuple(requests)
         super().__init__(
@@ -236,7 +239,8 @@ class JoinedModel(RowsModel):
             whole = range(each.before // size, each.after // size)
             computes += [(blocks[place], nodes[(place + 1) * size - 1]) for place in whole]
         batch = tuple(dict.fromkeys(row.request for row in rows))
-        return StepPlan(tuple(changes), tuple(rows), self._emits, tuple(computes), (batch, "discard"))
+        consumers: tuple[str | tuple[str, ...], ...] = (batch, "discard") if self._discards else (batch,)
+        return StepPlan(tuple(changes), tuple(rows), self._emits, tuple(computes), consumers)
 
     # --- What it leads to -------------------------------------------------------------------------------------
 

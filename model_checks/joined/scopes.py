@@ -1,0 +1,137 @@
+"""The scopes of the joined cache: what each covers, and what it must have seen."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple
+
+from tenure.core.config import BlockConfig, CacheConfig, RowConfig
+from tenure.core.rows.names import HIDDEN
+from tenure.model_checks.joined.expects import EXPECTS
+from tenure.model_checks.joined.model import JoinedModel, Left, Request
+from tenure.model_checks.model import Marks, Model, Scope, ScopeSet
+from tenure.model_checks.rows.environment import Bounds
+
+SMOKE: Final[frozenset[ScopeSet]] = frozenset({"smoke", "ci", "deep"})
+CI: Final[frozenset[ScopeSet]] = frozenset({"ci", "deep"})
+DEEP: Final[frozenset[ScopeSet]] = frozenset({"deep"})
+
+SIZE: Final = 2
+"""Tokens a block: the least that the block machine takes."""
+ASSUMES: Final = "the scheduler shares no more than `servable_prefix_blocks` says; hits are then honest by the rules"
+
+Visibility = Literal["computed", "scheduled"]
+
+PAIR: Final = {"a": Request((1, 1, 1), (1, 2, 3)), "b": Request((1, 1, 2), (1, 2, 4))}
+"""Two requests that share their first block."""
+STRANGERS: Final = {
+    "a": Request((1, 1, 1), (1, 2, 3), hashes=(77,)),
+    "b": Request((5, 5, 2), (7, 8, 9), "red", hashes=(77,)),
+}
+"""Two requests of different isolation groups whose first blocks have one hash by chance."""
+
+
+class Bound(NamedTuple):
+    """A scope of the joined cache."""
+
+    visibility: Visibility
+    requests: Mapping[str, Request]
+    left: Left
+    blocks: int = 4
+    pages: int = 2
+    budget: int = 1000
+    emits: tuple[str, ...] = (HIDDEN,)
+    bounds: Bounds = Bounds()
+    kv_events: bool = True
+    discards: bool = True
+    sets: frozenset[ScopeSet] = CI
+    heavy: int = 20_000
+
+    def make(self) -> JoinedModel:
+        """The model, built anew."""
+        config = CacheConfig(
+            blocks=BlockConfig(capacity=self.blocks, block_size=SIZE, kv_events=self.kv_events),
+            rows=RowConfig(
+                num_blocks=self.blocks,
+                block_size=SIZE,
+                page_rows_max=8,
+                pages=self.pages,
+                budget_bytes=self.budget,
+            ),
+            visibility=self.visibility,
+        )
+        return JoinedModel(config, dict(self.requests), self.left, emits=self.emits, bounds=self.bounds, discards=self.discards)
+
+
+BOUNDS: Final[Mapping[str, Bound]] = MappingProxyType(
+    {
+        "one-request-twice": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,)), 2, sets=SMOKE, heavy=500),
+        "two-requests-computed": Bound("computed", PAIR, Left(2, (1, 1)), 3),
+        "two-requests-scheduled": Bound("scheduled", PAIR, Left(2, (1, 1)), 3),
+        "deferred-rows-scheduled": Bound("scheduled", PAIR, Left(1, (1, 1)), 3, emits=(HIDDEN, "c"), discards=False, heavy=30_000),
+        "three-blocks-under-pressure": Bound(
+            "computed", {"a": PAIR["a"], "x": Request((9, 9), (11, 12))}, Left(2, (1, 1)), 2
+        ),
+        "steps-given-up": Bound("scheduled", PAIR, Left(2, (1, 1), 0, 1), 3, discards=False),
+        "preempted": Bound("computed", PAIR, Left(2, (1, 1), 1), 3, discards=False),
+        "colliding-hashes": Bound("computed", STRANGERS, Left(2, (1, 1)), 4),
+        "reset": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,)), 2, bounds=Bounds(1, 1), heavy=5000),
+        "three-requests-computed": Bound(
+            "computed",
+            PAIR | {"x": Request((9, 9, 9), (11, 12, 13))},
+            Left(3, (2, 1, 1), 1, 1),
+            4,
+            emits=(HIDDEN, "c"),
+            sets=DEEP,
+            heavy=10_000_000,
+        ),
+        "three-requests-scheduled": Bound(
+            "scheduled",
+            PAIR | {"x": Request((1, 1, 2, 2, 5), (1, 2, 4, 5, 6))},
+            Left(3, (2, 1, 1), 1, 1),
+            4,
+            emits=(HIDDEN, "c"),
+            bounds=Bounds(failures=1),
+            sets=DEEP,
+            heavy=10_000_000,
+        ),
+    }
+)
+"""Every scope by name."""
+
+
+def _scope(name: str) -> Scope:
+    bound = BOUNDS[name]
+    return Scope(
+        name=f"joined/{name}",
+        kind="free",
+        sets=bound.sets,
+        covers={
+            "visibility": bound.visibility,
+            "blocks": bound.blocks,
+            "slots per block": SIZE,
+            "requests": len(bound.requests),
+            "arrivals": sum(bound.left.arrivals),
+            "names": len(bound.emits),
+            "pages": bound.pages,
+            "steps": bound.left.steps,
+            "preemptions": bound.left.preemptions,
+            "steps given up": bound.left.drops,
+            "failures": bound.bounds.failures,
+            "resets": bound.bounds.resets,
+        },
+        expects=frozenset(EXPECTS.get(name, ())),
+        make=_maker(bound.make),
+        assumes=ASSUMES,
+        heavy=bound.heavy,
+    )
+
+
+def _maker(make: Callable[[], JoinedModel]) -> Callable[[], Model[Any]]:
+    return make
+
+
+SCOPES: Final[tuple[Scope, ...]] = tuple(map(_scope, BOUNDS))
+"""Every scope of the joined cache."""
+
+CLAIMS: Final[Marks] = frozenset().union(*(scope.expects for scope in SCOPES if "ci" in scope.sets))
+"""What all scopes of `ci` together must see."""
