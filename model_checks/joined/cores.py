@@ -3,14 +3,13 @@
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any, Final, TypeAlias
 
 from tenure.core.blocks import values as block_values
 from tenure.core.cache import CacheState, transition
 from tenure.core.config import CacheConfig, RowPolicy
 from tenure.core.errors import TenureError
-from tenure.core.joined.values import BatchDropped, CacheCommand, CacheEvent, CacheView, TokensScheduled
+from tenure.core.joined.values import CacheCommand, CacheEvent, CacheView
 from tenure.core.rows import events
 from tenure.core.rows.answers import RowAnswer
 from tenure.core.rows.commands import RowCommand

@@ -28,9 +28,10 @@ from tenure.model_checks.joined.cores import Call, JoinedCores
 from tenure.model_checks.model import Broken, Event, Taken
 from tenure.model_checks.rows.cores import CoreStep
 from tenure.model_checks.rows.environment import IDLE, STARTED, Bounds, Environment
-from tenure.model_checks.rows.model import Call as MadeCall
-from tenure.model_checks.rows.model import RowsModel, State
+from tenure.model_checks.rows.model import RowsModel
 from tenure.model_checks.rows.plans import POLICY, Change, EngineState, Option, StepPlan, Token, save_of
+from tenure.model_checks.rows.stage import Call as MadeCall
+from tenure.model_checks.rows.stage import State
 
 
 class Request(NamedTuple):

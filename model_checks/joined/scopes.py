@@ -59,7 +59,9 @@ class Bound(NamedTuple):
             ),
             visibility=self.visibility,
         )
-        return JoinedModel(config, dict(self.requests), self.left, emits=self.emits, bounds=self.bounds, discards=self.discards)
+        return JoinedModel(
+            config, dict(self.requests), self.left, emits=self.emits, bounds=self.bounds, discards=self.discards
+        )
 
 
 BOUNDS: Final[Mapping[str, Bound]] = MappingProxyType(
@@ -67,7 +69,9 @@ BOUNDS: Final[Mapping[str, Bound]] = MappingProxyType(
         "one-request-twice": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,)), 2, sets=SMOKE, heavy=500),
         "two-requests-computed": Bound("computed", PAIR, Left(2, (1, 1)), 3),
         "two-requests-scheduled": Bound("scheduled", PAIR, Left(2, (1, 1)), 3),
-        "deferred-rows-scheduled": Bound("scheduled", PAIR, Left(1, (1, 1)), 3, emits=(HIDDEN, "c"), discards=False, heavy=30_000),
+        "deferred-rows-scheduled": Bound(
+            "scheduled", PAIR, Left(1, (1, 1)), 3, emits=(HIDDEN, "c"), discards=False, heavy=30_000
+        ),
         "three-blocks-under-pressure": Bound(
             "computed", {"a": PAIR["a"], "x": Request((9, 9), (11, 12))}, Left(2, (1, 1)), 2
         ),

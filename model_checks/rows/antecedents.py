@@ -33,7 +33,7 @@ from tenure.core.rows.events import (
     WriteFailed,
 )
 from tenure.core.rows.names import Schedule
-from tenure.core.rows.view import ReadPhase, RowView, WritePhase
+from tenure.core.rows.view import ReadPhase, RowView
 from tenure.spec.rows.rule import RowObservation, ended_requests
 
 Antecedent: TypeAlias = Callable[[RowObservation], bool]
@@ -91,8 +91,10 @@ def _is_settled(seen: RowObservation) -> bool:
 ANTECEDENTS: Final[Mapping[str, Antecedent]] = MappingProxyType(
     {
         "R01": lambda seen: isinstance(seen.event, StepConsumed | StepDiscarded),
-        "R02": lambda seen: isinstance(seen.event, GatherBegan)
-        and any(isinstance(each, GatherRows) and each.parts for each in seen.commands),
+        "R02": lambda seen: (
+            isinstance(seen.event, GatherBegan)
+            and any(isinstance(each, GatherRows) and each.parts for each in seen.commands)
+        ),
         "R03": lambda seen: any(any(claims) for claims in seen.after.newest.values()),
         "R04": lambda seen: seen.after.next_claim > seen.before.next_claim,
         "R06": lambda seen: seen.before.pages != seen.after.pages,
@@ -108,9 +110,11 @@ ANTECEDENTS: Final[Mapping[str, Antecedent]] = MappingProxyType(
         "R21": _hides_an_older_row,
         "R22": lambda seen: isinstance(seen.event, StepStarted) and seen.before.next_step > 1,
         "R23": _leaves_read,
-        "R24": lambda seen: isinstance(seen.event, ResetRequested)
-        and isinstance(seen.answer, ResetAnswered)
-        and (bool(seen.after.fenced) or not seen.answer.done),
+        "R24": lambda seen: (
+            isinstance(seen.event, ResetRequested)
+            and isinstance(seen.answer, ResetAnswered)
+            and (bool(seen.after.fenced) or not seen.answer.done)
+        ),
     }
 )
 """R05 and R18 are marked where rows are compared, R07 and R15 where events are refused, R17 where one is told twice;

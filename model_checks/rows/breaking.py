@@ -38,8 +38,9 @@ from tenure.core.rows.events import (
 from tenure.core.rows.names import Output
 from tenure.model_checks.model import Broken
 from tenure.model_checks.rows.environment import COPIED, COPYING, IDLE, RESERVED, STARTED, Environment
-from tenure.model_checks.rows.model import RowsModel, State
+from tenure.model_checks.rows.model import RowsModel
 from tenure.model_checks.rows.plans import POLICY, StepPlan, save_of
+from tenure.model_checks.rows.stage import State
 
 NOBODY: Final = 99
 """A number that no step, write or read of a scope has."""

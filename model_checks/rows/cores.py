@@ -196,7 +196,9 @@ def crashed(core: int, event: object, error: Exception) -> CoreStep:
     if isinstance(error, InvariantViolation):
         broken = Broken(error.rule, str(error))
     else:
-        broken = Broken("R15", f"{type(event).__name__} raised {type(error).__name__}, which is no error of the cache: {error}")
+        broken = Broken(
+            "R15", f"{type(event).__name__} raised {type(error).__name__}, which is no error of the cache: {error}"
+        )
     return CoreStep(core, None, None, (), NOTHING, (broken,), None)
 
 

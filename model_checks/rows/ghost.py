@@ -9,29 +9,23 @@ that has none may carry commands out one at a time.
 A command stays in the list until the machine knows of its end: until then a later one may be unordered with it.
 """
 
-from collections.abc import Iterable, Sequence
-from functools import cached_property
-from hashlib import blake2b
+from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from tenure.core.errors import InvariantViolation
 from tenure.core.rows.commands import (
     CommandAnswer,
-    CopyDeferred,
     CopyPage,
     FreezeRows,
     GatherRows,
-    PreserveRows,
-    ReleaseBuffers,
     RowCommand,
     ScatterRows,
-    ScheduleGather,
 )
 from tenure.core.rows.names import NameId
 from tenure.model_checks.model import Broken
-from tenure.model_checks.rows.cells import BUFFER_SHIFT, POISON, ZEROS, Names, buffer_code, buffer_of
-from tenure.spec.rows.interpreter import IN_ORDER
-from tenure.spec.rows.jobs import POOL, Job, job_of
+from tenure.model_checks.rows.cells import BUFFER_SHIFT, POISON, Names, buffer_code, buffer_of
+from tenure.model_checks.rows.work import Reader, Work
+from tenure.spec.rows.jobs import POOL, job_of
 from tenure.spec.rows.memory import Buffer, Place
 
 Cells: TypeAlias = dict[int, int]
@@ -39,122 +33,6 @@ Cells: TypeAlias = dict[int, int]
 
 FAILED: Final = -1
 """The progress of a command that ended badly."""
-
-
-class Work:
-    """A command as work on cells, the same for every state in which it is under way.
-
-    Attributes:
-        moves, fills: cells to copy from and to; values that are made here, and where to.
-        frees: buffers that go.
-        reads, writes: the cells that it uses.
-        early, done, failed: answers due at once, at its end, and at a bad end.
-        label: how stories name it.
-    """
-
-    __slots__ = ("__dict__", "done", "early", "failed", "fills", "frees", "kind", "label", "lane", "moves", "read")
-
-    def __init__(self, command: RowCommand, job: Job, names: Names) -> None:
-        """Number the cells of a job."""
-        self.kind = type(command).__name__
-        self.lane = command.lane if command.lane in IN_ORDER else None
-        self.moves = tuple((names.cell(source), names.cell(target)) for source, target in job.moves)
-        self.fills = tuple(
-            (row if isinstance(row, int) else ZEROS, names.cell(target)) for row, target in job.fills
-        )
-        self.frees = frozenset(buffer_code(buffer) for buffer in job.frees)
-        self.read = command.read if isinstance(command, PreserveRows | GatherRows | ScheduleGather) else 0
-        self.early, self.done, self.failed = _answers(command)
-        self.label = _label(command, self.frees)
-
-    @cached_property
-    def reads(self) -> frozenset[int]:
-        """The cells that it reads."""
-        return frozenset(source for source, _ in self.moves)
-
-    @cached_property
-    def writes(self) -> frozenset[int]:
-        """The cells that it writes."""
-        return frozenset([target for _, target in self.moves] + [target for _, target in self.fills])
-
-    @cached_property
-    def buffers(self) -> frozenset[int]:
-        """The buffers that it uses."""
-        return frozenset(cell >> BUFFER_SHIFT for cell in self.reads | self.writes)
-
-    @cached_property
-    def code(self) -> bytes:
-        """Sixteen bytes that stand for it in encoded states."""
-        text = repr((self.kind, self.moves, self.fills, sorted(self.frees), self.early, self.done, self.failed))
-        return blake2b(text.encode(), digest_size=16).digest()
-
-    @property
-    def pieces(self) -> int:
-        """In how many pieces it can be carried out."""
-        return max(1, len(self.moves) + len(self.fills))
-
-    def conflict(self, other: "Work") -> str | None:
-        """What both use, one of them writing or freeing it; None if they may run side by side."""
-        cells = (self.writes & (other.writes | other.reads)) | (self.reads & other.writes)
-        if cells:
-            return f"cell {min(cells)}"
-        freed = (self.frees & (other.buffers | other.frees)) | (other.frees & self.buffers)
-        return str(buffer_of(min(freed))) if freed else None
-
-
-class Reader(Work):
-    """A builder that copies rows out: a reader outside every lane."""
-
-    __slots__ = ()
-
-    def __init__(self, step: int, cells: Iterable[int]) -> None:
-        """The builder of a step reads these cells."""
-        self.kind, self.lane, self.read = "Builder", None, step
-        self.moves, self.fills, self.frees = tuple((cell, -1) for cell in cells), (), frozenset()
-        self.early, self.done, self.failed = (), None, None
-        self.label = f"the builder of step {step}"
-
-    @cached_property
-    def writes(self) -> frozenset[int]:
-        """It writes nothing."""
-        return frozenset()
-
-
-def _answers(command: RowCommand) -> tuple[tuple[CommandAnswer, ...], CommandAnswer | None, CommandAnswer | None]:
-    match command:
-        case FreezeRows():
-            return (command.done,), None, command.failed
-        case CopyPage() | CopyDeferred():
-            return (command.began,), command.done, command.failed
-        case ScatterRows() | GatherRows():
-            return (), command.done, command.failed
-        case PreserveRows():
-            return (), None, command.failed
-        case ScheduleGather():
-            return (command.began,), None, None
-        case ReleaseBuffers():
-            return (), None, None
-
-
-def _label(command: RowCommand, frees: Iterable[int]) -> str:
-    match command:
-        case FreezeRows(step=step):
-            return f"freeze of step {step}"
-        case CopyPage(step=step, page=page):
-            return f"copy of step {step} to page {page}"
-        case CopyDeferred(write=write):
-            return f"copy of deferred write {write}"
-        case ScatterRows(write=write):
-            return f"scatter of write {write}"
-        case PreserveRows(read=read):
-            return f"preserve for read {read}"
-        case ScheduleGather(read=read):
-            return f"turn of read {read}"
-        case GatherRows(read=read):
-            return f"gather of read {read}"
-        case ReleaseBuffers():
-            names = sorted(f"{buffer.kind} {buffer.number}" for buffer in map(buffer_of, frees))
-            return f"release of {', '.join(names)}"
 
 
 class Op(NamedTuple):
@@ -267,8 +145,10 @@ class Device:
             place = self._names.place(min(missing))
             broken.append(Broken("R20", f"{work.label} uses {place}, which is not allocated"))
         there = {cell >> BUFFER_SHIFT for cell in fresh}
-        for buffer in sorted(work.frees - there):
-            broken.append(Broken("R20", f"{work.label} frees {buffer_of(buffer)}, which is not there"))
+        broken += [
+            Broken("R20", f"{work.label} frees {buffer_of(buffer)}, which is not there")
+            for buffer in sorted(work.frees - there)
+        ]
         return fresh
 
     def read_by(self, ghost: Ghost, reader: Reader) -> tuple[Ghost, list[Broken]]:

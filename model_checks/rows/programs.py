@@ -225,9 +225,7 @@ class _Built:
         self.changes, self.rows, self.live = changes, rows, live
         self.arrivals, self.content, self.taken = arrivals, content, set(taken or ())
 
-    def but(
-        self, place: int, live: Live | None, change: Change | None = None, rows: Sequence[Token] = ()
-    ) -> "_Built":
+    def but(self, place: int, live: Live | None, change: Change | None = None, rows: Sequence[Token] = ()) -> "_Built":
         """The same with one request changed."""
         twin = self._twin()
         twin.live[place] = live

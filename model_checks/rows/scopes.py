@@ -10,17 +10,22 @@ from tenure.model_checks.model import Marks, Model, Scope, ScopeSet
 from tenure.model_checks.rows.breaking import BreakingModel
 from tenure.model_checks.rows.environment import Bounds
 from tenure.model_checks.rows.expects import EXPECTS
+from tenure.model_checks.rows.histories_ends import PAGES_AND_ENDS
+from tenure.model_checks.rows.histories_rows import HITS_AND_WRITES
 from tenure.model_checks.rows.model import RowsModel
 from tenure.model_checks.rows.plans import Script
 from tenure.model_checks.rows.programs import Free
-from tenure.model_checks.rows.scripts import ALL, HISTORIES, arrive, ends, last, step
+from tenure.model_checks.rows.scripts import ALL, arrive, ends, last, step
 
 HONEST: Final = (
     "a hit of step N names only slots that saves up to and including N's own computed, for the hit's own token chain"
 )
 LYING: Final = "nothing of hits: some name slots that hold something else, or nothing"
 
-H, C, D, M = HIDDEN, "c", "d", "m"
+H, C, M = HIDDEN, "c", "m"
+
+HISTORIES: Final = MappingProxyType({**HITS_AND_WRITES, **PAGES_AND_ENDS})
+"""Every scenario by name."""
 
 SMOKE: Final[frozenset[ScopeSet]] = frozenset({"smoke", "ci", "deep"})
 CI: Final[frozenset[ScopeSet]] = frozenset({"ci", "deep"})
@@ -178,7 +183,7 @@ BREAKING: Final = Scope(
     name="rows/protocol-breaking",
     kind="free",
     sets=CI,
-    covers=_covers(_breaking()._config, 2, 2, 2, {"bounds": Bounds(0, 1, 1, 1)})  # noqa: SLF001
+    covers=_covers(_breaking()._config, 2, 2, 2, {"bounds": Bounds(0, 1, 1, 1)})
     | {"calls": "every call in every state"},
     expects=_expects("protocol-breaking"),
     make=_maker(_breaking),
