@@ -1,6 +1,6 @@
 """States of the joined cache, each kept once, and what each call of an engine led to, worked out once."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -11,7 +11,7 @@ from tenure.core.config import CacheConfig, RowPolicy
 from tenure.core.errors import TenureError
 from tenure.core.joined.values import CacheCommand, CacheEvent, CacheView
 from tenure.core.rows import events
-from tenure.core.rows.answers import RowAnswer
+from tenure.core.rows.answers import Waiting
 from tenure.core.rows.commands import RowCommand
 from tenure.model_checks.joined.antecedents import exercised_by_join
 from tenure.model_checks.model import Broken
@@ -42,6 +42,8 @@ PASSED_ON: Final = (
     events.ShutdownRequested,
 )
 """Events that the row machine is told as they are, so that its own rules of transitions can judge them."""
+NO_CAPACITY: Final = Waiting(events.WaitedFor())
+"""What an arrival without capacity is answered here: it waits, as a call of the row machine does."""
 KV_COMMANDS: Final = (block_values.PublishStored, block_values.PublishRemoved, block_values.RecordTrace)
 
 
@@ -100,11 +102,22 @@ class JoinedCores(Cores):
 
     def call(self, core: int, calls: Sequence[Call], token: Hashable) -> CoreStep:
         """What several events, told one after the other by one caller under one lock, lead to together."""
+        if self.told is not None:
+            self.told += self._events(core, calls)
         key = core, token
         found = self._steps.get(key)
         if found is None:
             found = self._steps[key] = self._called(core, calls)
         return found
+
+    def _events(self, core: int, calls: Sequence[Call]) -> list[CacheEvent]:
+        """The events that calls stand for."""
+        cache, events_told = self.cache(core).cache, list[CacheEvent]()
+        for call in calls:
+            event = call(cache) if callable(call) else call
+            events_told.append(event)
+            cache = transition(cache, event).state
+        return events_told
 
     def _made(self, core: int, event: Any) -> CoreStep:
         return self._called(core, [event])
@@ -130,13 +143,13 @@ class JoinedCores(Cores):
             answer = after.answer
             marks.add(f"event {type(event).__name__}")
             if isinstance(answer, block_values.Exhausted):
-                return CoreStep(core, _waits(answer), None, (), frozenset(marks), (), None)
+                return CoreStep(core, NO_CAPACITY, None, (), frozenset(marks), (), None)
             now = seen if after.state is cache else after.state.view()
             broken += _judge(CacheObservation(seen, event, now, after.answer, after.commands), marks)
             cache, seen = after.state, now
             commands += after.commands
         marks.update(f"command {type(each).__name__}" for each in commands)
-        rows = tuple(each for each in commands if not isinstance(each, KV_COMMANDS))
+        rows = _row_commands(commands)
         if cache is record.cache:
             return CoreStep(core, answer, None, rows, frozenset(marks), tuple(broken), None)
         state, numbers = renumbered(cache.rows)
@@ -145,30 +158,19 @@ class JoinedCores(Cores):
         return CoreStep(number, answer, None, rows, frozenset(marks), tuple(broken), numbers)
 
 
-def _waits(answer: Any) -> RowAnswer:
-    """An arrival without capacity waits, as a call of the row machine does."""
-    del answer
-    from tenure.core.rows.answers import Waiting
-
-    return Waiting(events.WaitedFor())
-
-
 def _judge(seen: CacheObservation, marks: set[str]) -> list[Broken]:
     broken = [Broken(*each) for each in broken_transition_rules(seen)]
     marks.update(exercised_by_join(seen))
     if isinstance(seen.event, PASSED_ON):
-        rows = RowObservation(seen.before.rows, seen.event, seen.after.rows, _row_answer(seen), _row_commands(seen))
+        answer: Any = seen.answer
+        rows = RowObservation(seen.before.rows, seen.event, seen.after.rows, answer, _row_commands(seen.commands))
         broken += [Broken(*each) for each in broken_row_transitions(rows)]
         marks.update(exercised(rows))
     return broken
 
 
-def _row_answer(seen: CacheObservation) -> Any:
-    return seen.answer
-
-
-def _row_commands(seen: CacheObservation) -> tuple[RowCommand, ...]:
-    return tuple(each for each in seen.commands if not isinstance(each, KV_COMMANDS))
+def _row_commands(commands: Iterable[CacheCommand]) -> tuple[RowCommand, ...]:
+    return tuple(each for each in commands if not isinstance(each, KV_COMMANDS))
 
 
 def _key(cache: CacheState) -> Hashable:

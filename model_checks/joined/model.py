@@ -19,7 +19,6 @@ from tenure.core.joined.values import (
     BatchSaveRequested,
     BatchStarted,
     CacheView,
-    Scheduled,
     TokensScheduled,
 )
 from tenure.core.rows.answers import StepBegan, Waiting
@@ -283,6 +282,18 @@ class JoinedModel(RowsModel):
         if seen.batch or seen.ended:
             yield "engine", "start", ""
 
+    def changes(self, before: State, after: State) -> list[str]:
+        """What an event changed, for a story: leases and visible hashes before rows."""
+        old, new = self._seen(before), self._seen(after)
+        found = [
+            f"{name} holds blocks {list(new.blocks.leases[name].copies) if name in new.blocks.leases else 'no more'}"
+            for name in self._order
+            if _copies(old, name) != _copies(new, name)
+        ]
+        visible = sorted({*new.blocks.index}.symmetric_difference(old.blocks.index))
+        found += [f"hash {each} is {'visible' if each in new.blocks.index else 'gone'}" for each in visible]
+        return found + super().changes(before, after)
+
     def describe(self, event: Event) -> str:
         """One event as a line of a story."""
         if event[0] == "engine" and event[1] == "start":
@@ -290,4 +301,6 @@ class JoinedModel(RowsModel):
         return super().describe(event)
 
 
-__all__ = ["JoinedModel", "Left", "Request", "Scheduled"]
+def _copies(seen: CacheView, name: str) -> tuple[int, ...] | None:
+    lease = seen.blocks.leases.get(name)
+    return None if lease is None else tuple(lease.copies)

@@ -137,5 +137,5 @@ def _maker(make: Callable[[], JoinedModel]) -> Callable[[], Model[Any]]:
 SCOPES: Final[tuple[Scope, ...]] = tuple(map(_scope, BOUNDS))
 """Every scope of the joined cache."""
 
-CLAIMS: Final[Marks] = frozenset().union(*(scope.expects for scope in SCOPES if "ci" in scope.sets))
+CLAIMS: Final[Marks] = frozenset(mark for scope in SCOPES if "ci" in scope.sets for mark in scope.expects)
 """What all scopes of `ci` together must see."""

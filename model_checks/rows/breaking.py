@@ -19,6 +19,7 @@ from tenure.core.rows.events import (
     Finished,
     GatherBegan,
     GatherCompleted,
+    LifeCycle,
     PolicyRegistered,
     Replaced,
     Resumed,
@@ -112,15 +113,15 @@ class BreakingModel(RowsModel):
     @staticmethod
     def _strange_completions(env: Environment) -> Iterator[Mistake]:
         del env
-        for kind in (CopyBegan, CopyCompleted, ScatterCompleted, WriteFailed):
-            yield Mistake("R09", kind(NOBODY), kind.__name__)
-        for kind in (GatherBegan, GatherCompleted):
-            yield Mistake("R23", kind(NOBODY), kind.__name__)
+        for write in (CopyBegan, CopyCompleted, ScatterCompleted, WriteFailed):
+            yield Mistake("R09", write(NOBODY), write.__name__)
+        for read in (GatherBegan, GatherCompleted):
+            yield Mistake("R23", read(NOBODY), read.__name__)
 
 
 def _bad_starts(block_size: int, num_blocks: int) -> Iterator[StepStarted]:
     """Scheduler outputs that contradict themselves or the pool; each also ends somebody, who must not be lost (D06)."""
-    bad = [
+    bad: list[LifeCycle] = [
         Started("x", -1),
         Started("x", 1, -1),
         Started("x", 1, block_size, ()),

@@ -18,9 +18,10 @@ from tenure.model_checks.rows.environment import (
     HitRead,
     Saved,
 )
-from tenure.model_checks.rows.ghost import Ghost, Reader
+from tenure.model_checks.rows.ghost import Ghost
 from tenure.model_checks.rows.plans import NOTE
 from tenure.model_checks.rows.stage import RowsStage, State, saved_of, with_saved, without_saved
+from tenure.model_checks.rows.work import Reader
 from tenure.spec.rows.memory import Buffer, Place
 
 

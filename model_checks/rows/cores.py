@@ -107,6 +107,8 @@ class Cores:
         self._steps: dict[tuple[int, Hashable], CoreStep] = {}
         self._goals = Goals(GOALS, ())
         self.misses = 0
+        # Where to note what the machine is told, while somebody wants to know.
+        self.told: list[object] | None = None
         self._row_config = config
         self._begin(policy)
 
@@ -139,6 +141,8 @@ class Cores:
 
     def step(self, core: int, event: RowEvent, token: Hashable = None) -> CoreStep:
         """What an event leads to; `token`, if given, stands for the event and is quick to look up."""
+        if self.told is not None:
+            self.told.append(event)
         key = core, event if token is None else token
         found = self._steps.get(key)
         if found is None:

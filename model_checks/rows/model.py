@@ -109,6 +109,14 @@ class RowsModel(RowsJudging):
             return "the save" if kind == "save" else None
         return None if kind == "discard" or kind == "abandon" else f"{actor} {kind}"
 
+    def core_events(self, state: State, event: Event) -> tuple[object, ...]:
+        """What the machine is told when an event happens."""
+        told: list[object] = []
+        self.cores.told = told
+        self.take(state, event)
+        self.cores.told = None
+        return tuple(told)
+
     def describe(self, event: Event) -> str:
         """One event as a line of a story."""
         actor, kind, *more = event

@@ -1,6 +1,6 @@
 """A free engine: every legal scheduler output within small bounds, one step at a time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
@@ -43,7 +43,7 @@ class Free:
 
     def __init__(
         self,
-        chains: dict[str, tuple[int, ...]],
+        chains: Mapping[str, tuple[int, ...]],
         num_blocks: int,
         *,
         block_size: int = 1,
@@ -181,7 +181,7 @@ class Free:
         way.taken.update(hit)
         return tuple(hit)
 
-    def _computed(self, way: "_Built", place: int, live: Live, change: "_Maker") -> Iterator["_Built"]:
+    def _computed(self, way: "_Built", place: int, live: Live, change: Callable[[int], Change]) -> Iterator["_Built"]:
         """Let a request compute up to the end of a block."""
         chain, size = self._chains[place], self._size
         needs_block = live.computed == len(live.table) * size
@@ -202,12 +202,6 @@ class Free:
         free = [block for block in range(self._blocks) if block not in held]
         used = [block for block in free if any(way.content[block * size : (block + 1) * size])]
         return sorted({*used, *[block for block in free if block not in used][:1]})
-
-
-class _Maker:
-    """Makes the change that says how many tokens a request computes."""
-
-    def __call__(self, count: int) -> Change: ...
 
 
 class _Built:

@@ -42,8 +42,8 @@ class Bound(NamedTuple):
         model: arguments of the model.
     """
 
-    chains: dict[str, tuple[int, ...]]
-    machine: Mapping[str, int]
+    chains: Mapping[str, tuple[int, ...]]
+    machine: Mapping[str, Any]
     program: Mapping[str, Any]
     model: Mapping[str, Any] = MappingProxyType({})
     sets: frozenset[ScopeSet] = CI
@@ -56,34 +56,37 @@ class Bound(NamedTuple):
         return RowsModel(config, program, **self.model)
 
 
-def _machine(blocks: int, pages: int = 2, budget: int = 1000, block_size: int = 1) -> dict[str, int]:
+def _machine(blocks: int, pages: int = 2, budget: int = 1000, block_size: int = 1) -> dict[str, Any]:
     return {"num_blocks": blocks, "block_size": block_size, "pages": pages, "budget_bytes": budget}
 
 
-PAIR: Final = {"a": (1, 2), "b": (1, 3)}
+PAIR: Final[dict[str, tuple[int, ...]]] = {"a": (1, 2), "b": (1, 3)}
 """Two requests that share their first token."""
 
 FREE: Final[Mapping[str, Bound]] = MappingProxyType(
     {
         "two-steps-hidden": Bound(PAIR, _machine(2), {"steps": 2}, sets=SMOKE, heavy=1000),
         "three-steps-hidden": Bound(PAIR, _machine(2), {"steps": 3}, heavy=25_000),
-        "two-steps-deferred": Bound(PAIR, _machine(2), {"steps": 2, "emits": ((C,),)}, heavy=20_000),
+        "two-steps-deferred": Bound(PAIR, _machine(2), {"steps": 2, "emits": ((C,),)}, heavy=30_000),
         "two-steps-mixed": Bound(
+            PAIR, _machine(2), {"steps": 2, "emits": ((H,), (C,)), "consumers": ("at once",)}, heavy=20_000
+        ),
+        "aborted-and-preempted": Bound(
             PAIR,
-            _machine(3),
-            {"steps": 2, "emits": ((H,), (C,)), "kinds": ("finish", "abort", "preempt")},
-            heavy=100_000,
+            _machine(2),
+            {"steps": 2, "emits": ((C,),), "kinds": ("abort", "preempt", "pause"), "consumers": ("at once",)},
+            heavy=20_000,
         ),
         "two-steps-given-up": Bound(
             PAIR, _machine(2), {"steps": 2, "emits": ((H,),), "may_drop": True, "is_named": True}, heavy=10_000
         ),
         "whole-blocks": Bound(
-            {"a": (1, 2, 3), "b": (1, 2, 4)}, _machine(2, block_size=2), {"steps": 2, "emits": ((H, M),)}, heavy=5_000
+            {"a": (1, 2, 3), "b": (1, 2, 4)}, _machine(2, block_size=2), {"steps": 2, "emits": ((H,),)}, heavy=5_000
         ),
         "row-by-row": Bound(
             {"a": (1, 2, 3), "b": (1, 2, 4)},
-            _machine(2, block_size=2),
-            {"steps": 2, "consumers": (("a",), "discard")},
+            _machine(3, block_size=2),
+            {"steps": 2, "kinds": ()},
             {"in_pieces": True, "begins_apart": True},
             heavy=20_000,
         ),
@@ -108,14 +111,17 @@ FREE: Final[Mapping[str, Bound]] = MappingProxyType(
 """Every free scope by name."""
 
 
+BREAKING_BOUNDS: Final = Bounds(resets=1, shutdowns=1)
+
+
 def _breaking() -> BreakingModel:
     steps = (
         step(arrive("a"), rows="a:0:1", emits=(H, C), to=[ALL, "discard"], dropped=None),
-        step(*ends("a"), arrive("b", 1, 0), rows="b:1:2", emits=(H, C), to=[ALL, "discard"], dropped=None),
+        step(*ends("a"), arrive("b", 1, 0), rows="b:1:2", to=ALL),
         last(*ends("b")),
     )
-    config = RowConfig(num_blocks=2, block_size=1, page_rows_max=4, pages=2, budget_bytes=1000)
-    return BreakingModel(config, Script(steps), bounds=Bounds(0, 1, 1, 1), is_honest=False)
+    config = RowConfig(page_rows_max=8, **_machine(2))
+    return BreakingModel(config, Script(steps), bounds=BREAKING_BOUNDS, is_honest=False)
 
 
 def _covers(config: RowConfig, requests: int, names: int, steps: int, more: Mapping[str, Any]) -> dict[str, int | str]:
@@ -183,7 +189,7 @@ BREAKING: Final = Scope(
     name="rows/protocol-breaking",
     kind="free",
     sets=CI,
-    covers=_covers(_breaking()._config, 2, 2, 2, {"bounds": Bounds(0, 1, 1, 1)})
+    covers=_covers(_breaking()._config, 2, 2, 2, {"bounds": Bounds(0, 1, 0, 1)})
     | {"calls": "every call in every state"},
     expects=_expects("protocol-breaking"),
     make=_maker(_breaking),
@@ -198,5 +204,5 @@ SCOPES: Final[tuple[Scope, ...]] = (
 )
 """Every scope of the row machine."""
 
-CLAIMS: Final[Marks] = frozenset().union(*(scope.expects for scope in SCOPES if "ci" in scope.sets))
+CLAIMS: Final[Marks] = frozenset(mark for scope in SCOPES if "ci" in scope.sets for mark in scope.expects)
 """What all scopes of `ci` together must see."""

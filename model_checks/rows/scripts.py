@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from tenure.core.config import RowConfig
 from tenure.core.rows.names import HIDDEN
@@ -102,8 +102,8 @@ def step(
     """A step; `rows` are `request:slot:node`, and `to` says who gets it (`ALL`, ids, "discard", a list of those)."""
     tokens = tuple(_token(each) for each in rows.split())
     batch = tuple(dict.fromkeys(token.request for token in tokens))
-    choices = to if isinstance(to, list) else [to]
-    consumers = tuple(batch if choice is ALL else choice for choice in choices)
+    choices: list[Any] = cast("list[Any]", to) if isinstance(to, list) else [to]
+    consumers: tuple[str | tuple[str, ...], ...] = tuple(batch if choice is ALL else choice for choice in choices)
     return StepPlan(changes, tokens, emits, computes, consumers, dropped)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 from tenure.core.config import RowConfig, RowPolicy
 from tenure.core.rows.names import HIDDEN
 from tenure.model_checks.model import Broken, Event, Taken
-from tenure.model_checks.rows.cells import POISON, ZEROS, Names, buffer_code, row_code, row_of
+from tenure.model_checks.rows.cells import Names, buffer_code, row_code
 from tenure.model_checks.rows.cores import Cores, CoreStep
 from tenure.model_checks.rows.environment import (
     Bounds,
@@ -21,6 +21,7 @@ from tenure.model_checks.rows.environment import (
 )
 from tenure.model_checks.rows.ghost import Device, Ghost
 from tenure.model_checks.rows.plans import NOTE, POLICY, Program, StepPlan
+from tenure.model_checks.rows.telling import cell_changes, show_row, view_changes
 from tenure.spec.rows.memory import Buffer
 
 
@@ -150,10 +151,12 @@ class RowsStage:
 
     def show(self, code: int) -> str:
         """A symbolic row in words."""
-        if code in (ZEROS, POISON):
-            return "zeros" if code == ZEROS else "nothing"
-        row = row_of(code)
-        return f"{self.names.names[row.name]} of node {row.node} by step {row.step}"
+        return show_row(self.names, code)
+
+    def changes(self, before: State, after: State) -> list[str]:
+        """What an event changed, for a story."""
+        views = (self.cores.all[each.core].view for each in (before, after))
+        return [*view_changes(*views), *cell_changes(self.names, before.ghost.cells, after.ghost.cells)]
 
 
 def slots_of(plan: StepPlan) -> list[int]:

@@ -88,7 +88,7 @@ class Reader(Work):
     def __init__(self, step: int, cells: Iterable[int]) -> None:
         """The builder of a step reads these cells."""
         self.kind, self.lane, self.read = "Builder", None, step
-        self.moves, self.fills, self.frees = tuple((cell, -1) for cell in cells), (), frozenset()
+        self.moves, self.fills, self.frees = tuple((cell, -1) for cell in cells), (), frozenset[int]()
         self.early, self.done, self.failed = (), None, None
         self.label = f"the builder of step {step}"
 
