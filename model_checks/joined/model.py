@@ -13,7 +13,7 @@ from tenure.core.blocks.sequence import BlockIdentity, new_sequence
 from tenure.core.blocks.values import AllocationRequested, LeaseFinished, LeaseOpened, LeasePreempted
 from tenure.core.cache import servable_prefix_blocks
 from tenure.core.config import CacheConfig
-from tenure.core.errors import RowsOwedError, TenureError
+from tenure.core.errors import RequestInStepError, RowsOwedError, TenureError
 from tenure.core.joined.values import (
     BatchDropped,
     BatchSaveRequested,
@@ -154,10 +154,9 @@ class JoinedModel(RowsModel):
             done = track.ahead or track.computed
             if left.steps and name not in scheduled and done < len(self._requests[name].tokens):
                 yield "engine", "schedule", name
-            if not track.ahead:
-                yield "engine", "finish", name
-                if left.preemptions:
-                    yield "engine", "preempt", name
+            yield "engine", "finish", name
+            if left.preemptions:
+                yield "engine", "preempt", name
 
     def _answer(self, state: State, event: Event) -> CoreStep:
         """What the cache says to a call."""
@@ -260,7 +259,7 @@ class JoinedModel(RowsModel):
         return taken._replace(broken=(*taken.broken, *broken)) if broken else taken
 
     def _is_due(self, env: Environment, call: MadeCall, error: TenureError) -> bool:
-        return isinstance(error, RowsOwedError) or super()._is_due(env, call, error)
+        return isinstance(error, RowsOwedError | RequestInStepError) or super()._is_due(env, call, error)
 
     def _judge_refusal(self, state: State, call: MadeCall, marks: set[str], broken: list[Broken]) -> None:
         if call.event[1] in ("arrive", "allocate") and isinstance(call.step.answer, Waiting):

@@ -78,6 +78,7 @@ BOUNDS: Final[Mapping[str, Bound]] = MappingProxyType(
         "steps-given-up": Bound("scheduled", PAIR, Left(2, (1, 1), 0, 1), 3, discards=False),
         "preempted": Bound("computed", PAIR, Left(2, (1, 1), 1), 3, discards=False),
         "colliding-hashes": Bound("computed", STRANGERS, Left(2, (1, 1)), 4),
+        "colliding-hashes-scheduled": Bound("scheduled", STRANGERS, Left(1, (1, 1)), 4, heavy=5_000),
         "reset": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,)), 2, bounds=Bounds(1, 1), heavy=5000),
         "three-requests-computed": Bound(
             "computed",

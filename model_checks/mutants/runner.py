@@ -96,31 +96,15 @@ class UnknownMutantError(ContractError):
         return f"{self.name!r} is no planted fault; `tenure mutants --list` shows all"
 
 
-@dataclass(eq=False)
-class MutantFamilyError(ContractError):
-    """The planted faults of a machine cannot be read."""
-
-    scope: ClassVar[Damage] = Damage.REQUEST
-    family: str
-    found: str
-
-    def sentence(self) -> str:
-        """The message."""
-        return f"the planted faults of {self.family} cannot be read: {self.found}"
-
-
 def all_mutants() -> list[Mutant]:
-    """Every planted fault.
-
-    Raises:
-        MutantFamilyError: those of a machine cannot be read.
-    """
+    """Every planted fault; for a machine whose faults cannot be read, one that says so and cannot be killed."""
     found: list[Mutant] = []
     for family, (module, name) in FAMILIES.items():
         try:
             found += getattr(import_module(module), name)
         except Exception as error:
-            raise MutantFamilyError(family, f"{type(error).__name__}: {error}") from error
+            trouble = f"the planted faults of {family} cannot be read: {type(error).__name__}: {error}"
+            found.append(Mutant(f"{family}/import", module, "", "", f"{family}/", "", trouble))
     return found
 
 
@@ -129,7 +113,6 @@ def mutants_named(names: Sequence[str] = ()) -> list[Mutant]:
 
     Raises:
         UnknownMutantError: there is none of that name.
-        MutantFamilyError: those of a machine cannot be read.
     """
     everything = {mutant.id: mutant for mutant in all_mutants()}
     for name in names:
@@ -213,6 +196,8 @@ def _weight(mutant: Mutant) -> int:
 
 
 def _hunt(processes: _Processes, mutant: Mutant, budget_s: float) -> Hunt:
+    if not mutant.old:
+        return Hunt(mutant, Fate.ERROR, mutant.what)
     command = command_with(mutant, TRIAL, mutant.scope, str(budget_s), mutant.id)
     code, out, err = processes.say(command, budget_s + GRACE_S)
     if code:

@@ -25,9 +25,9 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
         "page-under-a-reader": History(
             "W7, A07",
             (
-                step(arrive("a"), rows="a:0:1", emits=(M, NOTE), to=ALL),
+                step(arrive("a"), rows="a:0:1", emits=(M, NOTE), to=[ALL]),
                 step(goes_on("a"), rows="a:1:2", emits=(M,), to=[ALL, "discard"]),
-                step(goes_on("a"), rows="a:2:3", emits=(M,), to="discard"),
+                step(goes_on("a"), rows="a:2:3", emits=(M,), to=["discard"]),
                 last(*ends("a")),
             ),
             blocks=3,
@@ -38,8 +38,8 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
             "D04, D11",
             (
                 step(arrive("a"), rows="a:0:1", emits=(C,), to=["discard"]),
-                step(*ends("a"), arrive("c"), rows="c:0:2", emits=(C,), to="discard", dropped=None),
-                step(arrive("e"), rows="e:1:3", emits=(C,), to="discard", dropped=None),
+                step(*ends("a"), arrive("c"), rows="c:0:2", emits=(C,), to=["discard"], dropped=None),
+                step(arrive("e"), rows="e:1:3", emits=(C,), to=["discard"], dropped=None),
                 last(*ends("c", "e")),
             ),
             blocks=2,
@@ -72,7 +72,7 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
             (
                 step(arrive("x"), rows="x:0:1", emits=(H, M)),
                 step(*ends("x"), arrive("a"), rows="a:0:2", emits=(H,)),
-                step(arrive("b", 1, 0, nodes=(2,)), rows="b:1:3", emits=(H, M), to=ALL),
+                step(arrive("b", 1, 0, nodes=(2,)), rows="b:1:3", emits=(H, M), to=[ALL]),
                 last(*ends("a", "b")),
             ),
             blocks=2,
@@ -104,7 +104,7 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
                 step(arrive("a"), rows="a:0:1"),
                 step(arrive("b", 1, 2), goes_on("a"), rows="b:1:2 a:3:3", to=[("a",), ("a", "b"), "discard"]),
                 step(arrive("d"), rows="d:2:4"),
-                step(arrive("f", 1, 3, nodes=(3,)), rows="f:4:5", to=ALL),
+                step(arrive("f", 1, 3, nodes=(3,)), rows="f:4:5", to=[ALL]),
                 last(*ends("a", "b", "d", "f")),
             ),
             blocks=5,
@@ -132,13 +132,13 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
         "failed-write": History(
             "A10",
             (
-                step(arrive("a"), rows="a:0:1", emits=(C,), to="discard"),
-                step(goes_on("a"), arrive("b", 1, 0, nodes=(1,)), rows="a:1:2 b:2:3", emits=(C,), to=[("b",)]),
-                last(*ends("a", "b")),
+                step(arrive("a"), rows="a:0:1", emits=(C,)),
+                step(*ends("a"), arrive("b", 1, 0, nodes=(1,)), rows="b:1:2", emits=(C,), to=[ALL]),
+                last(*ends("b")),
                 step(arrive("z"), rows="z:0:5", emits=(C,)),
                 last(*ends("z")),
             ),
-            blocks=3,
+            blocks=2,
             pages=2,
             more=faults(failures=1),
             resume=3,
@@ -149,7 +149,7 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
                 step(arrive("a"), rows="a:0:1", to=[ALL, "discard"]),
                 step(*ends("a"), arrive("b", 1, 0, nodes=(1,)), rows="b:1:2", to=[("b",), "discard"]),
                 last(*ends("b")),
-                step(arrive("z"), rows="z:0:5", to=ALL),
+                step(arrive("z"), rows="z:0:5", to=[ALL]),
                 last(*ends("z")),
             ),
             blocks=2,
@@ -173,7 +173,7 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
             (
                 step(arrive("a"), rows="a:0:1", emits=(H, C)),
                 last(*ends("a")),
-                step(arrive("b"), rows="b:0:2", emits=(H, C), to=ALL),
+                step(arrive("b"), rows="b:0:2", emits=(H, C), to=[ALL]),
                 last(*ends("b")),
             ),
             blocks=1,
@@ -196,7 +196,7 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
             "R24",
             (
                 step(arrive("a"), rows="a:0:1", emits=(C,)),
-                step(*ends("a"), arrive("b", 1, 0, nodes=(1,)), rows="b:1:2", emits=(C,), to=ALL),
+                step(*ends("a"), arrive("b", 1, 0, nodes=(1,)), rows="b:1:2", emits=(C,), to=[ALL, "discard"]),
                 last(*ends("b")),
             ),
             blocks=2,
@@ -207,7 +207,7 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
         "shut-down": History(
             "R15",
             (
-                step(arrive("a"), rows="a:0:1", emits=(C,), to=ALL),
+                step(arrive("a"), rows="a:0:1", emits=(C,), to=[ALL]),
                 step(*ends("a"), arrive("b", 1, 0, nodes=(1,)), rows="b:1:2", emits=(C,), to=[ALL, "discard"]),
                 last(*ends("b")),
             ),

@@ -29,7 +29,7 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
             (
                 step(arrive("old"), rows="old:0:1", emits=(H, M)),
                 step(
-                    *ends("old"), arrive("a"), arrive("b", 1, 0, nodes=(2,)), rows="a:0:2 b:1:3", emits=(H, M), to=ALL
+                    *ends("old"), arrive("a"), arrive("b", 1, 0, nodes=(2,)), rows="a:0:2 b:1:3", emits=(H, M), to=[ALL]
                 ),
                 last(*ends("a", "b")),
             ),
@@ -38,7 +38,7 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
             "A02",
             (
                 step(arrive("a"), arrive("b", 1, 0, nodes=(1,)), rows="a:0:1 b:1:2", to=["discard", ("b",)]),
-                step(arrive("c", 1, 0, nodes=(1,)), rows="c:2:3", to=ALL),
+                step(arrive("c", 1, 0, nodes=(1,)), rows="c:2:3", to=[ALL]),
                 last(*ends("a", "b", "c")),
             ),
         ),
@@ -46,7 +46,9 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
             "D01",
             (
                 step(arrive("old"), rows="old:0:1", emits=(C,)),
-                step(*ends("old"), arrive("a"), arrive("b", 1, 0, nodes=(2,)), rows="a:0:2 b:1:3", emits=(C,), to=ALL),
+                step(
+                    *ends("old"), arrive("a"), arrive("b", 1, 0, nodes=(2,)), rows="a:0:2 b:1:3", emits=(C,), to=[ALL]
+                ),
                 last(*ends("a", "b")),
             ),
         ),
@@ -55,7 +57,7 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
             (
                 step(arrive("c"), rows="c:0:1", emits=(C,)),
                 step(*ends("c"), arrive("a"), rows="a:0:2", emits=(M,)),
-                step(arrive("b", 1, 0, nodes=(2,)), rows="b:1:3", emits=(C,), to=ALL),
+                step(arrive("b", 1, 0, nodes=(2,)), rows="b:1:3", emits=(C,), to=[ALL]),
                 last(*ends("a", "b")),
             ),
             blocks=2,
@@ -65,7 +67,7 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
             "A03, A04",
             (
                 step(arrive("a", 2), rows="a:0:1 a:1:2"),
-                step(*ends("a"), arrive("r", 1, 0, 1, nodes=(1, 2)), rows="r:2:3", to=ALL),
+                step(*ends("a"), arrive("r", 1, 0, 1, nodes=(1, 2)), rows="r:2:3", to=[ALL]),
                 step(arrive("b", 2), rows="b:1:4 b:3:5"),
                 last(*ends("r", "b")),
             ),
@@ -75,7 +77,7 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
             "W4",
             (
                 step(arrive("a"), rows="a:0:1", emits=(C,)),
-                step(*ends("a"), arrive("b", 1, 0, nodes=(1,)), rows="b:1:2", emits=(C,), to=ALL),
+                step(*ends("a"), arrive("b", 1, 0, nodes=(1,)), rows="b:1:2", emits=(C,), to=[ALL]),
                 step(arrive("x"), rows="x:0:3", emits=(M,)),
                 step(*ends("x"), arrive("d"), rows="d:0:4", emits=(C,)),
                 last(*ends("b", "d")),
@@ -87,7 +89,7 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
             "W6",
             (
                 step(arrive("a"), arrive("b"), rows="a:0:1 b:1:2", emits=(C,)),
-                step(*ends("b"), arrive("d", 1, 1, nodes=(2,)), rows="d:2:3", emits=(C,), to=ALL),
+                step(*ends("b"), arrive("d", 1, 1, nodes=(2,)), rows="d:2:3", emits=(C,), to=[ALL]),
                 step(*ends("d"), arrive("e"), rows="e:1:4", emits=(C,)),
                 last(*ends("a", "e")),
             ),
@@ -126,7 +128,7 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
             "W2",
             (
                 step(arrive("a"), rows="a:0:1", emits=(C,)),
-                step(arrive("b", 1, 0, nodes=(1,)), rows="b:1:2", emits=(C,), to=ALL),
+                step(arrive("b", 1, 0, nodes=(1,)), rows="b:1:2", emits=(C,), to=[ALL]),
                 step(comes_back("a"), rows="a:0:3", emits=(C,)),
                 last(*ends("a", "b")),
             ),
@@ -137,7 +139,7 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
             "W3, D14",
             (
                 step(arrive("c"), arrive("a"), rows="c:0:1 a:1:2", emits=(C,)),
-                step(*ends("c"), arrive("b", 1, 1, nodes=(2,)), rows="b:2:3", emits=(C,), to=ALL),
+                step(*ends("c"), arrive("b", 1, 1, nodes=(2,)), rows="b:2:3", emits=(C,), to=[ALL]),
                 last(*ends("a"), *ends("b")),
             ),
             blocks=3,
@@ -145,8 +147,8 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
         "abort-keeps-its-rows": History(
             "A05",
             (
-                step(arrive("a"), rows="a:0:1", emits=(C, NOTE), to=ALL),
-                step(aborts("a"), arrive("b", 1, 0, nodes=(1,)), rows="b:1:2", emits=(C,), to=ALL),
+                step(arrive("a"), rows="a:0:1", emits=(C, NOTE), to=[ALL]),
+                step(aborts("a"), arrive("b", 1, 0, nodes=(1,)), rows="b:1:2", emits=(C,), to=[ALL]),
                 last(*ends("b")),
             ),
             blocks=2,
@@ -166,7 +168,7 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
             "A09",
             (
                 step(arrive("a", 2), rows="a:0:1 a:1:2", emits=(C,)),
-                step(arrive("b", 1, 0, nodes=(1,)), rows="b:2:3", emits=(C, D), to=ALL),
+                step(arrive("b", 1, 0, nodes=(1,)), rows="b:2:3", emits=(C, D), to=[ALL]),
                 step(*ends("a"), goes_on("b"), rows="b:1:4", emits=(D,)),
                 last(*ends("b")),
             ),

@@ -117,7 +117,7 @@ BREAKING_BOUNDS: Final = Bounds(resets=1, shutdowns=1)
 def _breaking() -> BreakingModel:
     steps = (
         step(arrive("a"), rows="a:0:1", emits=(H, C), to=[ALL, "discard"], dropped=None),
-        step(*ends("a"), arrive("b", 1, 0), rows="b:1:2", to=ALL),
+        step(*ends("a"), arrive("b", 1, 0), rows="b:1:2", to=[ALL]),
         last(*ends("b")),
     )
     config = RowConfig(page_rows_max=8, **_machine(2))
@@ -189,7 +189,7 @@ BREAKING: Final = Scope(
     name="rows/protocol-breaking",
     kind="free",
     sets=CI,
-    covers=_covers(_breaking()._config, 2, 2, 2, {"bounds": Bounds(0, 1, 0, 1)})
+    covers=_covers(RowConfig(page_rows_max=8, **_machine(2)), 2, 2, 2, {"bounds": BREAKING_BOUNDS})
     | {"calls": "every call in every state"},
     expects=_expects("protocol-breaking"),
     make=_maker(_breaking),

@@ -1,8 +1,8 @@
 """How histories with fixed calls are written. Blocks of one slot; nodes of the token tree are small numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from tenure.core.config import RowConfig
 from tenure.core.rows.names import HIDDEN
@@ -95,15 +95,14 @@ def step(
     *changes: Change,
     rows: str,
     emits: tuple[str, ...] = (H,),
-    to: Any = AT_ONCE,
+    to: Sequence[Any] = (AT_ONCE,),
     computes: tuple[tuple[int, int], ...] = (),
     dropped: bool | None = False,
 ) -> StepPlan:
-    """A step; `rows` are `request:slot:node`, and `to` says who gets it (`ALL`, ids, "discard", a list of those)."""
+    """A step; `rows` are `request:slot:node`, and `to` says what may be done with it: `ALL` or ids, "discard"."""
     tokens = tuple(_token(each) for each in rows.split())
     batch = tuple(dict.fromkeys(token.request for token in tokens))
-    choices: list[Any] = cast("list[Any]", to) if isinstance(to, list) else [to]
-    consumers: tuple[str | tuple[str, ...], ...] = tuple(batch if choice is ALL else choice for choice in choices)
+    consumers: tuple[str | tuple[str, ...], ...] = tuple(batch if choice is ALL else choice for choice in to)
     return StepPlan(changes, tokens, emits, computes, consumers, dropped)
 
 
