@@ -75,8 +75,8 @@ BOUNDS: Final[Mapping[str, Bound]] = MappingProxyType(
         "three-blocks-under-pressure": Bound(
             "computed", {"a": PAIR["a"], "x": Request((9, 9), (11, 12))}, Left(2, (1, 1)), 2
         ),
-        "steps-given-up": Bound("scheduled", PAIR, Left(2, (1, 1), 0, 1), 3, discards=False),
-        "preempted": Bound("computed", PAIR, Left(2, (1, 1), 1), 3, discards=False),
+        "steps-given-up": Bound("scheduled", PAIR, Left(1, (1, 1), 0, 1), 3, discards=False),
+        "preempted": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,), 1), 2, discards=False),
         "colliding-hashes": Bound("computed", STRANGERS, Left(2, (1, 1)), 4),
         "colliding-hashes-scheduled": Bound("scheduled", STRANGERS, Left(1, (1, 1)), 4, heavy=5_000),
         "reset": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,)), 2, bounds=Bounds(1, 1), heavy=5000),

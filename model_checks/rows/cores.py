@@ -9,6 +9,7 @@ commutes with it.
 """
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
@@ -24,7 +25,7 @@ from tenure.core.rows.machine import transition
 from tenure.core.rows.records import Step
 from tenure.core.rows.state import RowState
 from tenure.core.rows.tables import CLONE_FREEZE, Tables
-from tenure.core.rows.view import RowView
+from tenure.core.rows.view import RowCounters, RowView
 from tenure.model_checks.model import NOTHING, Broken, Marks
 from tenure.model_checks.rows.antecedents import exercised, exercised_by_refusal
 from tenure.spec.goals import Goals
@@ -124,9 +125,9 @@ class Cores:
         """The number of a state that another process packed."""
         return self.intern(packed)
 
-    def intern(self, state: RowState, view: RowView | None = None) -> int:
+    def intern(self, state: RowState) -> int:
         """The number of a state whose commands are renumbered."""
-        return self._interned(state.key(), lambda code: Core(state, state.view() if view is None else view, code))
+        return self._interned(state.key(), lambda code: Core(state, state.view(), code))
 
     def _interned(self, key: Hashable, make: Callable[[bytes], Core]) -> int:
         number = self._by_content.get(key)
@@ -158,7 +159,9 @@ class Cores:
             return self._refused(core, record, event, error)
         except Exception as error:
             return crashed(core, event, error)
-        view = record.view if after.state is record.state else after.state.view()
+        state, numbers = renumbered(after.state) if after.state is not record.state else (after.state, None)
+        key = None if numbers is None else state.key()
+        view = record.view if key is None else self._view(state, key)
         seen = RowObservation(record.view, event, view, after.answer, after.commands)
         broken = [Broken(*each) for each in broken_transition_rules(seen)]
         marks = {f"event {type(event).__name__}", *(f"command {type(each).__name__}" for each in after.commands)}
@@ -169,12 +172,18 @@ class Cores:
         reached = self._goals.reached.copy()
         self._goals.observe(seen)
         marks.update(f"goal {name}" for name in self._goals.reached - reached)
-        if after.state is record.state:
+        if numbers is None:
             return CoreStep(core, after.answer, None, after.commands, frozenset(marks), tuple(broken), None)
-        state, numbers = renumbered(after.state)
-        number = self.intern(state, view)
+        number = self._interned(key, lambda code: Core(state, view, code))
         broken += self.all[number].broken
         return CoreStep(number, after.answer, None, after.commands, frozenset(marks), tuple(broken), numbers)
+
+    def _view(self, state: RowState, key: Hashable) -> RowView:
+        """What a state looks like: taken from a known state of the same content, but for what is only counted."""
+        number = self._by_content.get(key)
+        if number is None:
+            return state.view()
+        return replace(self.all[number].view, counters=RowCounters(**state.tables.counters))
 
     def _refused(self, core: int, record: Core, event: RowEvent, error: TenureError) -> CoreStep:
         """A raise changes nothing: the state is looked at again, and compared with what it was."""

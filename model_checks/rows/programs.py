@@ -52,6 +52,7 @@ class Free:
         emits: Sequence[Emits] = ((HIDDEN,),),
         kinds: Sequence[str] = ("finish",),
         consumers: tuple[str | tuple[str, ...], ...] | None = None,
+        discards: bool = True,
         may_drop: bool = False,
         is_named: bool = False,
     ) -> None:
@@ -65,7 +66,8 @@ class Free:
             arrivals: how often each request may arrive.
             emits: the names that a step may emit, one of these each.
             kinds: what else may happen to a live request: "finish", "abort", "preempt", "pause".
-            consumers: what may be done with each step; None: materialized as a whole, or discarded.
+            consumers: what may be done with each step; None: materialized as a whole, or (`discards`) discarded.
+            discards: whether steps may be discarded.
             may_drop: a step may be given up.
             is_named: starts and hits say what blocks hold.
         """
@@ -74,6 +76,7 @@ class Free:
         self._blocks, self._size = num_blocks, block_size
         self._first = At(steps, (arrivals,) * len(chains), (None,) * len(chains), (0,) * num_blocks * block_size)
         self._emits, self._kinds = tuple(emits), tuple(kinds)
+        self._discards = discards
         self._consumers, self._may_drop, self._is_named = consumers, may_drop, is_named
         self._known: dict[EngineState, tuple[Option, ...]] = {}
 
@@ -93,17 +96,21 @@ class Free:
         return at._replace(content=tuple(0 if slot in lost else node for slot, node in enumerate(at.content)))
 
     def options(self, state: EngineState) -> tuple[Option, ...]:
-        """Everything that may be started next; each found once."""
+        """Everything that may be started next; each found once. Where nothing may, what is live finishes."""
         found = self._known.get(state)
         if found is None:
-            found = self._known[state] = tuple(dict.fromkeys(self._found(At(*state))))  # type: ignore[arg-type]
+            at = At(*state)  # type: ignore[arg-type]
+            found = tuple(dict.fromkeys(self._found(at))) or tuple(self._ending(at))
+            self._known[state] = found
         return found
+
+    def _ending(self, at: At) -> Iterator[Option]:
+        changes = tuple(Change("finish", name) for name, live in zip(self._names, at.live, strict=True) if live)
+        if changes:
+            yield Option(StepPlan(changes), at._replace(live=(None,) * len(at.live), arrivals=(0,) * len(at.live)))
 
     def _found(self, at: At) -> Iterator[Option]:
         if not at.steps:
-            changes = tuple(Change("finish", name) for name, live in zip(self._names, at.live, strict=True) if live)
-            if changes:
-                yield Option(StepPlan(changes), at._replace(live=(None,) * len(at.live), arrivals=(0,) * len(at.live)))
             return
         for choice in product(*(self._choices(at, place) for place in range(len(self._names)))):
             for built in self._built(at, choice):
@@ -117,7 +124,8 @@ class Free:
 
     def _plan(self, built: "_Built", emits: Emits) -> StepPlan:
         batch = tuple(dict.fromkeys(row.request for row in built.rows))
-        consumers = ("discard", batch) if self._consumers is None else self._consumers
+        usual: tuple[str | tuple[str, ...], ...] = ("discard", batch) if self._discards else (batch,)
+        consumers = usual if self._consumers is None else self._consumers
         computes: tuple[tuple[int, int], ...] = ()
         if self._is_named:
             ends = [row for row in built.rows if row.slot % self._size == self._size - 1]

@@ -67,7 +67,7 @@ FREE: Final[Mapping[str, Bound]] = MappingProxyType(
     {
         "two-steps-hidden": Bound(PAIR, _machine(2), {"steps": 2}, sets=SMOKE, heavy=1000),
         "three-steps-hidden": Bound(PAIR, _machine(2), {"steps": 3}, heavy=25_000),
-        "two-steps-deferred": Bound(PAIR, _machine(2), {"steps": 2, "emits": ((C,),)}, heavy=30_000),
+        "two-steps-deferred": Bound(PAIR, _machine(2), {"steps": 2, "emits": ((C,),), "discards": False}, heavy=30_000),
         "two-steps-mixed": Bound(
             PAIR, _machine(2), {"steps": 2, "emits": ((H,), (C,)), "consumers": ("at once",)}, heavy=20_000
         ),
@@ -111,17 +111,23 @@ FREE: Final[Mapping[str, Bound]] = MappingProxyType(
 """Every free scope by name."""
 
 
-BREAKING_BOUNDS: Final = Bounds(resets=1, shutdowns=1)
+BREAKING: Final[Mapping[str, Bounds]] = MappingProxyType(
+    {"protocol-breaking": Bounds(resets=1), "protocol-breaking-and-shutdown": Bounds(shutdowns=1)}
+)
+"""Scopes of an engine that keeps to no protocol, by name."""
 
 
-def _breaking() -> BreakingModel:
+def _breaking(bounds: Bounds) -> BreakingModel:
     steps = (
-        step(arrive("a"), rows="a:0:1", emits=(H, C), to=[ALL, "discard"], dropped=None),
-        step(*ends("a"), arrive("b", 1, 0), rows="b:1:2", to=[ALL]),
+        step(arrive("a"), rows="a:0:1", emits=(C,), to=[ALL, "discard"], dropped=None),
+        step(*ends("a"), arrive("b", 1, 0), rows="b:1:2", to=[ALL, "discard"]),
         last(*ends("b")),
     )
-    config = RowConfig(page_rows_max=8, **_machine(2))
-    return BreakingModel(config, Script(steps), bounds=BREAKING_BOUNDS, is_honest=False)
+    return BreakingModel(_breaking_config(), Script(steps), bounds=bounds, is_honest=False)
+
+
+def _breaking_config() -> RowConfig:
+    return RowConfig(page_rows_max=8, **_machine(2))
 
 
 def _covers(config: RowConfig, requests: int, names: int, steps: int, more: Mapping[str, Any]) -> dict[str, int | str]:
@@ -185,22 +191,24 @@ def _expects(name: str) -> Marks:
     return frozenset(EXPECTS.get(name, ()))
 
 
-BREAKING: Final = Scope(
-    name="rows/protocol-breaking",
-    kind="free",
-    sets=CI,
-    covers=_covers(RowConfig(page_rows_max=8, **_machine(2)), 2, 2, 2, {"bounds": BREAKING_BOUNDS})
-    | {"calls": "every call in every state"},
-    expects=_expects("protocol-breaking"),
-    make=_maker(_breaking),
-    assumes=LYING,
-    heavy=4_000,
-)
+def _breaking_scope(name: str) -> Scope:
+    bounds = BREAKING[name]
+    return Scope(
+        name=f"rows/{name}",
+        kind="free",
+        sets=CI,
+        covers=_covers(_breaking_config(), 2, 2, 2, {"bounds": bounds}) | {"calls": "every call in every state"},
+        expects=_expects(name),
+        make=_maker(lambda: _breaking(bounds)),
+        assumes=LYING,
+        heavy=20_000,
+    )
+
 
 SCOPES: Final[tuple[Scope, ...]] = (
     *map(_history_scope, HISTORIES),
     *map(_free_scope, FREE),
-    BREAKING,
+    *map(_breaking_scope, BREAKING),
 )
 """Every scope of the row machine."""
 
