@@ -4,7 +4,7 @@ Nothing here decides anything. Per (name, slot) only the newest claim is kept, a
 a row is absent, in transit or committed follows from them and from the few writes that are open (R03).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
@@ -207,8 +207,13 @@ class Tables:
         other.reads, other.planned, other.running = self.reads.copy(), self.planned.copy(), self.running.copy()
         return other
 
-    def key(self) -> tuple[Any, ...]:
-        """The content, for equality and hashing: no counters, and of chunks and clones only those that are open."""
+    def key(self, of: Callable[[Any], Hashable] | None = None) -> tuple[Any, ...]:
+        """The content, for equality and hashing: no counters, and of chunks and clones only those that are open.
+
+        `of` gives what stands for a record, configuration or policy, `record_key` by default: whoever makes many keys
+        may remember what stands for which.
+        """
+        of = record_key if of is None else of
         chunks = self.chunks[0:]
         names = list(self.signatures)
         open_chunks = tuple(
@@ -218,24 +223,25 @@ class Tables:
         )
         clones = self.clones[0:]
         return (
-            self.config,
-            tuple(self.formats.values()),
+            of(self.config),
+            tuple(map(of, self.formats.values())),
             tuple(self.classes.items()),
             tuple((name, claims.tobytes()) for name, claims in self.newest.items()),
             (self.tenancy.tobytes(), self.batch_row.tobytes()),
             (tuple(sorted(self.identities.items())), self.named.tobytes(), self.wanted.tobytes()),
             tuple(sorted_requests(self.live)),
             tuple((request, self.open_write[request]) for request in sorted_requests(self.open_write)),
-            tuple((number, content(self.writes[number])) for number in sorted(self.writes)),
+            tuple((number, of(self.writes[number])) for number in sorted(self.writes)),
             open_chunks,
             clones[:, clones[CLONE_HOLDERS] > 0].tobytes(),
             tuple(self.immediate_clones.items()),
             tuple(self.pages),
-            tuple((number, _step_key(self.steps[number])) for number in sorted(self.steps)),
+            tuple((number, of(self.steps[number])) for number in sorted(self.steps)),
             tuple(sorted(self.fenced_steps.items())),
-            tuple((number, content(self.reads[number])) for number in sorted(self.reads)),
+            tuple((number, of(self.reads[number])) for number in sorted(self.reads)),
             self.scalars[:10],
-            self.scalars[12:],
+            self.scalars[12:-1],
+            of(self.policy),
         )
 
     def slots_of(self, chunks: npt.NDArray[np.int64]) -> Integers:
@@ -255,7 +261,12 @@ class Tables:
         return tuple(sorted(number for number, step in self.steps.items() if step.phase in done))
 
 
-def _step_key(step: Step) -> tuple[Any, ...]:
+def record_key(record: Any) -> Hashable:
+    """The content of a record, so that equal records have equal keys."""
+    if not isinstance(record, Step):
+        key: Hashable = content(record)
+        return key
+    step = record
     reads = tuple(sorted(step.reads.items(), key=lambda item: item[1]))
     scheduled = tuple((request, step.scheduled[request]) for request in sorted_requests(step.scheduled))
     others = tuple(value for value in step if not isinstance(value, Mapping))

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tenure.model_checks.blocks.marks import marks
+from tenure.model_checks.marks import marks
 from tenure.model_checks.model import Marks
 
 CLAIMS: Final[Marks] = marks(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tenure.model_checks.blocks.marks import marks
+from tenure.model_checks.marks import marks
 from tenure.model_checks.model import Marks
 
 LAWLESS_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(

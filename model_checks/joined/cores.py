@@ -97,8 +97,11 @@ class JoinedCores(Cores):
 
     def intern_cache(self, cache: CacheState) -> int:
         """The number of a state whose commands are renumbered."""
-        key = _key(cache)
-        return self._interned(key, lambda code: JoinedCore(cache, cache.view(), code))
+        key = _key(cache, self._key(cache.rows))
+        return self._interned(key, cache, lambda code: JoinedCore(cache, cache.view(), code))
+
+    def _content(self, state: Any) -> Hashable:
+        return _key(state, state.rows.key())
 
     def call(self, core: int, calls: Sequence[Call], token: Hashable) -> CoreStep:
         """What several events, told one after the other by one caller under one lock, lead to together."""
@@ -173,13 +176,13 @@ def _row_commands(commands: Iterable[CacheCommand]) -> tuple[RowCommand, ...]:
     return tuple(each for each in commands if not isinstance(each, KV_COMMANDS))
 
 
-def _key(cache: CacheState) -> Hashable:
+def _key(cache: CacheState, rows: Hashable) -> Hashable:
     started = None
     if cache.started is not None:
         started = cache.started.batch, cache.started.slots.tobytes(), cache.started.hits
     return (
         cache.blocks.key(),
-        cache.rows.key(),
+        rows,
         cache.tracks.items(),
         cache.unsaved.items(),
         cache.batch,

@@ -1,6 +1,137 @@
-"""What each scope of the joined cache must have seen."""
+"""What every search of the joined cache must have shown."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
-EXPECTS: Final[Mapping[str, tuple[str, ...]]] = {}
+from tenure.model_checks.marks import marks
+from tenure.model_checks.model import Marks
+
+EXPECTS: Final[Mapping[str, Marks]] = MappingProxyType(
+    {
+        "one-request-twice": marks(
+            rules="1-3 5-9 11 15 18 23 X01 X02 X03 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
+                "GatherBegan GatherCompleted LeaseFinished LeaseOpened SavePublished ScatterCompleted "
+                "StepConsumed StepDiscarded TokensScheduled WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows GatherRows PublishStored ReleaseBuffers ScatterRows ScheduleGather",
+            goals="prefix_shared",
+            errors="RequestInStep WaitTimeout",
+            family="R",
+        ),
+        "two-requests-computed": marks(
+            rules="1-3 5-9 11 15 18 23 X01 X02 X03 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
+                "GatherBegan GatherCompleted LeaseFinished LeaseOpened SavePublished ScatterCompleted "
+                "StepConsumed StepDiscarded TokensScheduled WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows GatherRows PublishStored ReleaseBuffers ScatterRows ScheduleGather",
+            goals="no_capacity prefix_shared",
+            errors="RequestInStep WaitTimeout",
+            family="R",
+        ),
+        "two-requests-scheduled": marks(
+            rules="1-3 5-9 11 15 18 23 X01 X02 X03 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
+                "GatherBegan GatherCompleted LeaseFinished LeaseOpened SavePublished ScatterCompleted "
+                "StepConsumed StepDiscarded TokensScheduled WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows GatherRows PublishStored ReleaseBuffers ScatterRows ScheduleGather",
+            goals="no_capacity prefix_shared shared_before_its_rows",
+            errors="RequestInStep RowsOwed WaitTimeout",
+            family="R",
+        ),
+        "deferred-rows-scheduled": marks(
+            rules="1-3 5-9 11 15 18 20 X01 X02 X03 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
+                "GatherBegan GatherCompleted LeaseFinished LeaseOpened SavePublished ScatterCompleted "
+                "StepConsumed TokensScheduled WaitTimedOut"
+            ),
+            commands=(
+                "CopyDeferred CopyPage FreezeRows GatherRows PublishStored ReleaseBuffers ScatterRows ScheduleGather"
+            ),
+            goals="no_capacity prefix_shared shared_before_its_rows",
+            errors="RequestInStep RowsOwed WaitTimeout",
+            family="R",
+        ),
+        "three-blocks-under-pressure": marks(
+            rules="1 3 5-9 11 15 18 X01 X02 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
+                "LeaseFinished LeaseOpened SavePublished ScatterCompleted StepConsumed StepDiscarded "
+                "TokensScheduled WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows PublishRemoved PublishStored ReleaseBuffers ScatterRows",
+            goals="no_capacity removed_under_pressure",
+            errors="RequestInStep WaitTimeout",
+            family="R",
+        ),
+        "steps-given-up": marks(
+            rules="1-3 5-9 11 15 18 X01 X02 X03 X04 X05",
+            events=(
+                "AllocationRequested BatchDropped BatchSaveRequested BatchStarted ConsumeRequested CopyBegan "
+                "CopyCompleted GatherBegan GatherCompleted LeaseFinished LeaseOpened SavePublished "
+                "ScatterCompleted StepConsumed TokensScheduled WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows GatherRows PublishStored ReleaseBuffers ScatterRows ScheduleGather",
+            goals="no_capacity prefix_shared shared_before_its_rows",
+            errors="RequestInStep RowsOwed WaitTimeout",
+            family="R",
+        ),
+        "preempted": marks(
+            rules="1-3 5-9 11 15 18 X01 X02 X03 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
+                "GatherBegan GatherCompleted LeaseFinished LeaseOpened LeasePreempted SavePublished "
+                "ScatterCompleted StepConsumed TokensScheduled WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows GatherRows PublishStored ReleaseBuffers ScatterRows ScheduleGather",
+            goals="prefix_shared",
+            errors="RequestInStep WaitTimeout",
+            family="R",
+        ),
+        "colliding-hashes": marks(
+            rules="1 3 5-9 11 15 18 X01 X02 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
+                "LeaseFinished LeaseOpened SavePublished ScatterCompleted StepConsumed StepDiscarded "
+                "TokensScheduled WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows PublishStored ReleaseBuffers ScatterRows",
+            errors="RequestInStep WaitTimeout",
+            family="R",
+        ),
+        "colliding-hashes-scheduled": marks(
+            rules="1 3 5-9 11 15 18 X01 X02 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
+                "LeaseFinished LeaseOpened SavePublished ScatterCompleted StepConsumed StepDiscarded "
+                "TokensScheduled WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows PublishStored ReleaseBuffers ScatterRows",
+            errors="RequestInStep RowsOwed WaitTimeout",
+            family="R",
+        ),
+        "reset": marks(
+            rules="1-3 5-9 11-12 15 18 20 23 X01 X02 X03 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
+                "GatherBegan GatherCompleted GatherFailed LeaseFinished LeaseOpened ResetRequested SaveCancelled "
+                "SavePublished ScatterCompleted StepConsumed StepDiscarded TokensScheduled WaitTimedOut "
+                "WriteFailed"
+            ),
+            commands=(
+                "CopyPage FreezeRows GatherRows PublishRemoved PublishStored ReleaseBuffers ScatterRows ScheduleGather"
+            ),
+            goals="fault prefix_shared removed_under_pressure",
+            errors="ReadFailed RequestInStep WaitTimeout WriteFailed",
+            family="R",
+        ),
+    }
+)
+"""Per scope the marks that must be seen."""

@@ -8,7 +8,7 @@ from tenure.core.config import BlockConfig, CacheConfig, RowConfig
 from tenure.core.rows.names import HIDDEN
 from tenure.model_checks.joined.expects import EXPECTS
 from tenure.model_checks.joined.model import JoinedModel, Left, Request
-from tenure.model_checks.model import Marks, Model, Scope, ScopeSet
+from tenure.model_checks.model import NOTHING, Marks, Model, Scope, ScopeSet
 from tenure.model_checks.rows.environment import Bounds
 
 SMOKE: Final[frozenset[ScopeSet]] = frozenset({"smoke", "ci", "deep"})
@@ -124,7 +124,7 @@ def _scope(name: str) -> Scope:
             "failures": bound.bounds.failures,
             "resets": bound.bounds.resets,
         },
-        expects=frozenset(EXPECTS.get(name, ())),
+        expects=EXPECTS.get(name, NOTHING),
         make=_maker(bound.make),
         assumes=ASSUMES,
         heavy=bound.heavy,

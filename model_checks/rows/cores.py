@@ -24,7 +24,7 @@ from tenure.core.rows.events import PolicyRegistered, RowEvent, WaitTimedOut
 from tenure.core.rows.machine import transition
 from tenure.core.rows.records import Step
 from tenure.core.rows.state import RowState
-from tenure.core.rows.tables import CLONE_FREEZE, Tables
+from tenure.core.rows.tables import CLONE_FREEZE, Tables, record_key
 from tenure.core.rows.view import RowCounters, RowView
 from tenure.model_checks.model import NOTHING, Broken, Marks
 from tenure.model_checks.rows.antecedents import exercised, exercised_by_refusal
@@ -97,16 +97,46 @@ class CoreStep(NamedTuple):
     numbers: dict[int, int] | None
 
 
+class Shorthand:
+    """A small number for each record, the same for equal ones; one that was seen is known by what it is."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._numbers: dict[Hashable, int] = {}
+        self._known: dict[int, tuple[object, int]] = {}
+
+    def __call__(self, record: object) -> int:
+        """The number of a record."""
+        known = self._known.get(id(record))
+        if known is not None and known[0] is record:
+            return known[1]
+        number = self._numbers.setdefault(record_key(record), len(self._numbers))
+        self._known[id(record)] = record, number
+        return number
+
+
 class Cores:
     """All states of one search."""
 
-    def __init__(self, config: RowConfig, policy: RowPolicy) -> None:
-        """The first state is number 0: the policy is registered, nothing else happened."""
+    def __init__(
+        self, config: RowConfig, policy: RowPolicy, *, copying: bool = True, goals: frozenset[str] | None = None
+    ) -> None:
+        """The first state is number 0: the policy is registered, nothing else happened.
+
+        Args:
+            config: the machine's.
+            policy: which names are what.
+            copying: whether a state copies itself before a transition, as is quick where thousands are kept, or keeps
+                the difference, as in production; only then can a refused event change it.
+            goals: the goals to look out for; None for all of them.
+        """
         self.all: list[Core] = []
         self._by_content: dict[Hashable, int] = {}
         self._contents: dict[bytes, Hashable] = {}
         self._steps: dict[tuple[int, Hashable], CoreStep] = {}
-        self._goals = Goals(GOALS, ())
+        self._shorthand = Shorthand()
+        self._copying = copying
+        self._goals = Goals([goal for goal in GOALS if goals is None or goal.name in goals], ())
         self.misses = 0
         # Where to note what the machine is told, while somebody wants to know.
         self.told: list[object] | None = None
@@ -114,8 +144,8 @@ class Cores:
         self._begin(policy)
 
     def _begin(self, policy: RowPolicy) -> None:
-        first = transition(RowState.initial(self._row_config, copying=True), PolicyRegistered(policy)).state
-        self.intern(first)
+        first = transition(RowState.initial(self._row_config, copying=self._copying), PolicyRegistered(policy)).state
+        self.intern(renumbered(first, copying=self._copying)[0])
 
     def packed(self, number: int) -> object:
         """A state as another process can be sent it."""
@@ -127,13 +157,22 @@ class Cores:
 
     def intern(self, state: RowState) -> int:
         """The number of a state whose commands are renumbered."""
-        return self._interned(state.key(), lambda code: Core(state, state.view(), code))
+        return self._interned(self._key(state), state, lambda code: Core(state, state.view(), code))
 
-    def _interned(self, key: Hashable, make: Callable[[bytes], Core]) -> int:
+    def _content(self, state: Any) -> Hashable:
+        key: Hashable = state.key()
+        return key
+
+    def _key(self, state: RowState) -> Hashable:
+        return state.tables.key(self._shorthand)
+
+    def _interned(self, key: Hashable, state: Any, make: Callable[[bytes], Core]) -> int:
+        """The number of a state: `key` tells it from others in this process, its whole content anywhere."""
         number = self._by_content.get(key)
         if number is None:
-            code = blake2b(repr(key).encode(), digest_size=16).digest()
-            if self._contents.setdefault(code, key) != key:
+            content = self._content(state)
+            code = blake2b(repr(content).encode(), digest_size=16).digest()
+            if self._contents.setdefault(code, content) != content:
                 msg = "two states of the machine have one digest: the search would take them for one"
                 raise AssertionError(msg)
             number = self._by_content[key] = len(self.all)
@@ -159,8 +198,10 @@ class Cores:
             return self._refused(core, record, event, error)
         except Exception as error:
             return crashed(core, event, error)
-        state, numbers = renumbered(after.state) if after.state is not record.state else (after.state, None)
-        key = None if numbers is None else state.key()
+        state, numbers = (
+            renumbered(after.state, copying=self._copying) if after.state is not record.state else (after.state, None)
+        )
+        key = None if numbers is None else self._key(state)
         view = record.view if key is None else self._view(state, key)
         seen = RowObservation(record.view, event, view, after.answer, after.commands)
         broken = [Broken(*each) for each in broken_transition_rules(seen)]
@@ -174,7 +215,7 @@ class Cores:
         marks.update(f"goal {name}" for name in self._goals.reached - reached)
         if numbers is None:
             return CoreStep(core, after.answer, None, after.commands, frozenset(marks), tuple(broken), None)
-        number = self._interned(key, lambda code: Core(state, view, code))
+        number = self._interned(key, state, lambda code: Core(state, view, code))
         broken += self.all[number].broken
         return CoreStep(number, after.answer, None, after.commands, frozenset(marks), tuple(broken), numbers)
 
@@ -186,8 +227,10 @@ class Cores:
         return replace(self.all[number].view, counters=RowCounters(**state.tables.counters))
 
     def _refused(self, core: int, record: Core, event: RowEvent, error: TenureError) -> CoreStep:
-        """A raise changes nothing: the state is looked at again, and compared with what it was."""
-        broken = [Broken(*each) for each in broken_refusal(record.view, event, record.state.view())]
+        """A raise changes nothing: a state that does not copy itself is looked at again."""
+        broken: list[Broken] = []
+        if not self._copying:
+            broken += [Broken(*each) for each in broken_refusal(record.view, event, record.state.view())]
         if isinstance(event, WaitTimedOut) and (found := broken_timeout(record.view, event, error)) is not None:
             broken.append(Broken("R07", found))
         marks = {f"error {type(error).__name__}", *exercised_by_refusal(record.view, event, error)}
@@ -215,7 +258,7 @@ def crashed(core: int, event: object, error: Exception) -> CoreStep:
     return CoreStep(core, None, None, (), NOTHING, (broken,), None)
 
 
-def renumbered(state: RowState) -> tuple[RowState, dict[int, int]]:
+def renumbered(state: RowState, *, copying: bool = True) -> tuple[RowState, dict[int, int]]:
     """The state with its commands numbered 1, 2, ... in the order they had, and the new number of each."""
     tables = state.tables
     named = sorted(_named(tables))
@@ -235,7 +278,7 @@ def renumbered(state: RowState) -> tuple[RowState, dict[int, int]]:
             twin.steps[number] = _renamed(step, numbers)
     column = twin.clones.column(CLONE_FREEZE)
     column[:] = [numbers.get(int(each), 0) for each in column]
-    return RowState.over(twin, copying=True), numbers
+    return RowState.over(twin, copying=copying), numbers
 
 
 def _renamed(step: Step, numbers: dict[int, int]) -> Step:

@@ -8,6 +8,7 @@ from tenure.model_checks.rows.plans import NOTE
 from tenure.model_checks.rows.scripts import (
     ALL,
     C,
+    D,
     H,
     History,
     M,
@@ -55,6 +56,16 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
                 last(*ends("a")),
             ),
             more=MappingProxyType({"lag": 2}),
+        ),
+        "over-budget": History(
+            "A09",
+            (
+                step(arrive("a"), arrive("b"), rows="a:0:1 b:1:2", emits=(C,)),
+                step(goes_on("a"), goes_on("b"), rows="a:2:3 b:3:4", emits=(C, D), dropped=None),
+                step(*ends("a"), arrive("a"), rows="a:0:5", emits=(NOTE,), to=[ALL]),
+                last(*ends("a", "b")),
+            ),
+            budget=3,
         ),
         "consumed-in-part": History(
             "A19",

@@ -153,6 +153,36 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
             ),
             blocks=2,
         ),
+        "rows-of-several-sources": History(
+            "R16",
+            (
+                step(arrive("a"), rows="a:0:1", emits=(C,)),
+                step(*ends("a"), arrive("e", 1, 0, nodes=(1,)), rows="e:1:2", emits=(C,)),
+                step(arrive("b", 1, 0, 1, nodes=(1, 2)), rows="b:2:3", emits=(C,), to=[ALL]),
+                last(*ends("e", "b")),
+            ),
+            blocks=3,
+        ),
+        "zeros-among-rows": History(
+            "R14",
+            (
+                step(arrive("a"), rows="a:0:1", emits=(M,)),
+                step(goes_on("a"), rows="a:1:2"),
+                step(arrive("b", 1, 0, 1, nodes=(1, 2)), rows="b:2:3", emits=(M,), to=[ALL]),
+                last(*ends("a", "b")),
+            ),
+            blocks=3,
+        ),
+        "resumed-with-a-hit": History(
+            "A11",
+            (
+                step(arrive("a"), rows="a:0:1", emits=(C,)),
+                step(arrive("b", 1, 0, nodes=(1,)), rows="b:1:2", emits=(C,), to=[ALL]),
+                step(comes_back("a", 1, 0), rows="a:2:3", emits=(C,), to=[ALL]),
+                last(*ends("a", "b")),
+            ),
+            blocks=3,
+        ),
         "byte-budget": History(
             "A09",
             (

@@ -27,7 +27,8 @@ class RowsJudging(RowsCalls):
     def judge(self, state: State) -> Judged:
         """Calls that cannot go on now, pool rows, what the machine says of every slot, and what is left at rest."""
         core, ghost, env = state
-        marks, broken = set[str](), list[Broken]()
+        # The first state is that of a machine which was told its policy.
+        marks, broken = {"event PolicyRegistered"} if core == 0 else set[str](), list[Broken]()
         for call in self._calls(state):
             if not self._matters(state, call):
                 self._judge_refusal(state, call, marks, broken)

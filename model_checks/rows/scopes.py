@@ -6,10 +6,12 @@ from typing import Any, Final, NamedTuple
 
 from tenure.core.config import RowConfig
 from tenure.core.rows.names import HIDDEN
-from tenure.model_checks.model import Marks, Model, Scope, ScopeSet
+from tenure.model_checks.model import NOTHING, Marks, Model, Scope, ScopeSet
 from tenure.model_checks.rows.breaking import BreakingModel
 from tenure.model_checks.rows.environment import Bounds
-from tenure.model_checks.rows.expects import EXPECTS
+from tenure.model_checks.rows.expected_ends import END_MARKS
+from tenure.model_checks.rows.expected_free import FREE_MARKS
+from tenure.model_checks.rows.expected_rows import ROW_MARKS
 from tenure.model_checks.rows.histories_ends import PAGES_AND_ENDS
 from tenure.model_checks.rows.histories_rows import HITS_AND_WRITES
 from tenure.model_checks.rows.model import RowsModel
@@ -26,6 +28,8 @@ H, C, M = HIDDEN, "c", "m"
 
 HISTORIES: Final = MappingProxyType({**HITS_AND_WRITES, **PAGES_AND_ENDS})
 """Every scenario by name."""
+
+EXPECTED: Final = MappingProxyType({**ROW_MARKS, **END_MARKS, **FREE_MARKS})
 
 SMOKE: Final[frozenset[ScopeSet]] = frozenset({"smoke", "ci", "deep"})
 CI: Final[frozenset[ScopeSet]] = frozenset({"ci", "deep"})
@@ -123,7 +127,7 @@ def _breaking(bounds: Bounds) -> BreakingModel:
         step(*ends("a"), arrive("b", 1, 0), rows="b:1:2", to=[ALL, "discard"]),
         last(*ends("b")),
     )
-    return BreakingModel(_breaking_config(), Script(steps), bounds=bounds, is_honest=False)
+    return BreakingModel(_breaking_config(), Script(steps), bounds=bounds, is_honest=False, copying=False)
 
 
 def _breaking_config() -> RowConfig:
@@ -188,7 +192,7 @@ def _maker(make: Callable[[], RowsModel]) -> Callable[[], Model[Any]]:
 
 
 def _expects(name: str) -> Marks:
-    return frozenset(EXPECTS.get(name, ()))
+    return EXPECTED.get(name, NOTHING)
 
 
 def _breaking_scope(name: str) -> Scope:

@@ -76,9 +76,9 @@ def goes_on(request: str, tokens: int = 1) -> Change:
     return Change("go on", request, tokens)
 
 
-def comes_back(request: str, tokens: int = 1) -> Change:
-    """A preempted request computes anew."""
-    return Change("resume", request, tokens)
+def comes_back(request: str, tokens: int = 1, *hit: int) -> Change:
+    """A preempted request computes anew, or goes on behind blocks that it hits."""
+    return Change("resume", request, tokens, hit)
 
 
 def ends(*requests: str) -> tuple[Change, ...]:

@@ -62,6 +62,8 @@ class RowsStage:
         tells_copied: bool = False,
         is_honest: bool = True,
         cores: Cores | None = None,
+        copying: bool = True,
+        goals: frozenset[str] | None = None,
     ) -> None:
         """Put a machine into an environment.
 
@@ -78,10 +80,12 @@ class RowsStage:
             tells_copied: builders may let the page go before they return.
             is_honest: hits promise only what is there.
             cores: the machine's states, where they are not those of the row machine alone.
+            copying: as in `Cores`.
+            goals: as in `Cores`.
         """
         self._config, self._program, self._bounds = config, program, bounds
         self.names = Names(names)
-        self.cores = Cores(config, policy) if cores is None else cores
+        self.cores = Cores(config, policy, copying=copying, goals=goals) if cores is None else cores
         self._truth = Truth(config, self.names)
         self._device = Device(self.names, config.num_slots, in_pieces=in_pieces)
         self._tells_copied, self._is_honest, self._begins_apart = tells_copied, is_honest, begins_apart

@@ -1,6 +1,0 @@
-"""What each scope of the row machine must have seen."""
-
-from collections.abc import Mapping
-from typing import Final
-
-EXPECTS: Final[Mapping[str, tuple[str, ...]]] = {}
