@@ -66,14 +66,14 @@ class Bound(NamedTuple):
 
 BOUNDS: Final[Mapping[str, Bound]] = MappingProxyType(
     {
-        "one-request-twice": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,)), 2, sets=SMOKE, heavy=500),
+        "one-request-twice": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,)), 2, heavy=2_000),
         "two-requests-computed": Bound("computed", PAIR, Left(2, (1, 1)), 3),
         "two-requests-scheduled": Bound("scheduled", PAIR, Left(2, (1, 1)), 3),
         "deferred-rows-scheduled": Bound(
             "scheduled", PAIR, Left(1, (1, 1)), 3, emits=(HIDDEN, "c"), discards=False, heavy=30_000
         ),
         "three-blocks-under-pressure": Bound(
-            "computed", {"a": PAIR["a"], "x": Request((9, 9), (11, 12))}, Left(2, (1, 1)), 2
+            "computed", {"a": PAIR["a"], "x": Request((9, 9), (11, 12))}, Left(2, (1, 1)), 2, sets=SMOKE
         ),
         "steps-given-up": Bound("scheduled", PAIR, Left(1, (1, 1), 0, 1), 3, discards=False),
         "preempted": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,), 1), 2, discards=False),

@@ -74,7 +74,8 @@ class RowsBuilders(RowsStage):
             return self._told(
                 state, self.cores.step(core, StepConsumed(saved.step)), without_saved(env, saved), ghost, (*broken,)
             )
-        env = env._replace(bounds=env.bounds._replace(abandons=env.bounds.abandons - 1))
+        abandons = env.bounds.abandons
+        env = env._replace(bounds=env.bounds._replace(abandons=abandons - (abandons > 0)))
         resting = RESTING if saved.builder == COPIED or saved.page < 0 else WAITING
         rest = saved._replace(builder=resting, asked=(), page=-1, hits=())
         env = without_saved(env, saved) if saved.is_fenced else with_saved(env, rest)

@@ -54,7 +54,7 @@ class Bounds(NamedTuple):
     Attributes:
         failures: commands that end badly.
         resets: resets that no failure asks for.
-        abandons: materialize calls that raise after their plan.
+        abandons: materialize calls that raise after their plan; below 0, any number of them.
         shutdowns: 1 if the cache may be shut down.
     """
 

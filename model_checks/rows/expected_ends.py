@@ -26,8 +26,8 @@ END_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "waits-again": marks(
             rules="1 3-11 16-18 20-22",
             events=(
-                "CopyBegan CopyCompleted SavePublished SaveRequested ScatterCompleted StepDiscarded StepDropped "
-                "StepStarted WaitTimedOut"
+                "CopyBegan CopyCompleted PolicyRegistered SavePublished SaveRequested ScatterCompleted "
+                "StepDiscarded StepDropped StepStarted WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows ReleaseBuffers ScatterRows",
             goals=(
@@ -40,8 +40,8 @@ END_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "builder-lag": marks(
             rules="1 3-9 11 17-18 20 22",
             events=(
-                "CopyBegan CopyCompleted SavePublished SaveRequested ScatterCompleted StepDiscarded StepStarted "
-                "WaitTimedOut"
+                "CopyBegan CopyCompleted PolicyRegistered SavePublished SaveRequested ScatterCompleted "
+                "StepDiscarded StepStarted WaitTimedOut"
             ),
             commands="CopyPage FreezeRows ReleaseBuffers ScatterRows",
             goals="discarded only_ends save_waits_page save_waits_written",
@@ -62,6 +62,21 @@ END_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
                 "saved_without_hidden saved_without_rows ticket_shared"
             ),
             errors="BudgetExhausted WaitTimeout",
+            family="R",
+        ),
+        "asked-for-ever": marks(
+            rules="1-9 11 14 17-18 20 22",
+            events=(
+                "ConsumeAbandoned ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted "
+                "PolicyRegistered SavePublished SaveRequested ScatterCompleted StepConsumed StepStarted "
+                "WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
+            goals=(
+                "abandoned consumed_out_of_order consumer_waits_page_copy consumer_waits_reads hit_marked "
+                "only_ends read_awaits read_confirmed save_waits_written"
+            ),
+            errors="WaitTimeout",
             family="R",
         ),
         "consumed-in-part": marks(
@@ -189,8 +204,8 @@ END_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
             rules="1-9 11-14 17-18 20 22-23",
             events=(
                 "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted GatherFailed "
-                "ResetRequested SaveCancelled SavePublished SaveRequested ScatterCompleted StepConsumed "
-                "StepDiscarded StepStarted WaitTimedOut WriteFailed"
+                "PolicyRegistered ResetRequested SaveCancelled SavePublished SaveRequested ScatterCompleted "
+                "StepConsumed StepDiscarded StepStarted WaitTimedOut WriteFailed"
             ),
             commands="CopyPage FreezeRows GatherRows PreserveRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -219,8 +234,9 @@ END_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "reset-with-a-step": marks(
             rules="1 3-11 16-18 20 22 24",
             events=(
-                "ConsumeAbandoned ConsumeRequested CopyBegan CopyCompleted ResetRequested SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeAbandoned ConsumeRequested CopyBegan CopyCompleted PolicyRegistered ResetRequested "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows ReleaseBuffers ScatterRows",
             goals=(

@@ -120,8 +120,9 @@ ROW_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "running-read-is-dropped": marks(
             rules="1-9 11 13-14 17-18 20-23",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepDropped StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepDropped StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(

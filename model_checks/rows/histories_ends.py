@@ -67,6 +67,17 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
             ),
             budget=3,
         ),
+        "asked-for-ever": History(
+            "R11",
+            (
+                step(arrive("a"), rows="a:0:1", to=[ALL]),
+                step(*ends("a"), arrive("b", 1, 0, nodes=(1,)), rows="b:1:2", to=[ALL]),
+                last(*ends("b")),
+            ),
+            blocks=2,
+            pages=2,
+            more=faults(abandons=-1),
+        ),
         "consumed-in-part": History(
             "A19",
             (

@@ -6,13 +6,11 @@ from typing import Any, Final, NamedTuple
 
 from tenure.core.config import RowConfig
 from tenure.core.rows.names import HIDDEN
-from tenure.model_checks.model import ScopeSet
 from tenure.model_checks.rows.environment import Bounds
 from tenure.model_checks.rows.model import RowsModel
 from tenure.model_checks.rows.plans import AT_ONCE, Change, Script, StepPlan, Token
 
 H, M, C, D = HIDDEN, "m", "c", "d"
-CI: Final[frozenset[ScopeSet]] = frozenset({"ci", "deep"})
 ALL: Final = object()
 """A step is materialized for all of its requests."""
 
@@ -26,9 +24,7 @@ class History(NamedTuple):
         blocks, pages, budget: of the machine; a row has one byte.
         more: further arguments of the model.
         resume: the step from which the engine goes on after a reset.
-        sets: the named sets it belongs to.
         heavy: about how many states it has.
-        has_progress: whether progress is checked.
     """
 
     source: str
@@ -38,9 +34,7 @@ class History(NamedTuple):
     budget: int = 1000
     more: Mapping[str, Any] = MappingProxyType({})
     resume: int | None = None
-    sets: frozenset[ScopeSet] = CI
     heavy: int = 5000
-    has_progress: bool = False
 
     @property
     def config(self) -> RowConfig:
