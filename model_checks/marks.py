@@ -31,3 +31,10 @@ def _rules(text: str, family: str) -> Iterator[str]:
             continue
         first, _, last = each.partition("-")
         yield from (f"{family}{number:02}" for number in range(int(first), int(last or first) + 1))
+
+
+def goals_among(expects: Marks) -> frozenset[str] | None:
+    """The goals that are expected; None, for all, where nothing is."""
+    if not expects:
+        return None
+    return frozenset(mark.removeprefix("goal ") for mark in expects if mark.startswith("goal "))

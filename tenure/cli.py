@@ -7,6 +7,7 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
+from tenure.check_cli import check_command, explain_command, mutants_command
 from tenure.core.config import BLOCKS_MAX, U64_MAX
 from tenure.replay.command import SAMPLE_DEFAULTS, run_command
 from tenure.replay.errors import OptionError
@@ -275,3 +276,7 @@ def replay_command(
     rows = row_options(ctx, row_specs, choices)
     options = ReplayOptions(check=check or check_every is not None, check_every=check_every, rows=rows, **choices)
     ctx.exit(run_command(traces, options, json_path, sample=sample, show_progress=not no_progress))
+
+
+for _command in (check_command, explain_command, mutants_command):
+    main.add_command(_command)

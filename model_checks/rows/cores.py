@@ -3,18 +3,15 @@
 Many moments of a run differ in where a device is and not in what the machine knows. So the machine's states are kept
 by content, and a transition is made once for each state and event; the rules look at it once as well.
 
-Numbers of commands say in which order devices were given work, which nothing but the order of those that the machine
-may still name depends on. They are renumbered after every transition, in order; a test shows that the machine
-commutes with it.
+Numbers of commands say in which order devices were given work. They are renumbered after every transition, by a fixed
+walk over what the machine may still name; a test shows that the machine commutes with it.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
-
-import numpy as np
 
 from tenure.core.config import RowConfig, RowPolicy
 from tenure.core.errors import InvariantViolation, TenureError
@@ -22,7 +19,6 @@ from tenure.core.rows.answers import RowAnswer
 from tenure.core.rows.commands import RowCommand
 from tenure.core.rows.events import PolicyRegistered, RowEvent, WaitTimedOut
 from tenure.core.rows.machine import transition
-from tenure.core.rows.records import Step
 from tenure.core.rows.state import RowState
 from tenure.core.rows.tables import CLONE_FREEZE, Tables, record_key
 from tenure.core.rows.view import RowCounters, RowView
@@ -259,11 +255,15 @@ def crashed(core: int, event: object, error: Exception) -> CoreStep:
 
 
 def renumbered(state: RowState, *, copying: bool = True) -> tuple[RowState, dict[int, int]]:
-    """The state with its commands numbered 1, 2, ... in the order they had, and the new number of each."""
+    """The state with its commands numbered 1, 2, ... by a fixed walk, and the new number of each that may be named.
+
+    The machine compares these numbers only to list what a command is behind in order, so that the order in which a
+    device was given work tells states apart no more than the edges that follow from it.
+    """
     tables = state.tables
-    named = sorted(_named(tables))
+    named = list(dict.fromkeys(_named(tables)))
     numbers = {old: new for new, old in enumerate(named, 1)}
-    if tables.next_command == len(named) + 1:
+    if named == [*range(1, tables.next_command)]:
         return state, numbers
     twin = tables.clone()
     twin.next_command = len(named) + 1
@@ -271,25 +271,29 @@ def renumbered(state: RowState, *, copying: bool = True) -> tuple[RowState, dict
         if write.freeze:
             twin.writes[number] = write._replace(freeze=numbers[write.freeze])
     for number, read in twin.reads.items():
-        preserves = tuple(numbers[each] for each in read.preserves)
-        twin.reads[number] = read._replace(preserves=preserves, command=numbers.get(read.command, 0))
+        if read.command or read.preserves:
+            preserves = tuple(numbers[each] for each in read.preserves)
+            twin.reads[number] = read._replace(preserves=preserves, command=numbers.get(read.command, 0))
     for number, step in twin.steps.items():
         if step.saved is not None:
-            twin.steps[number] = _renamed(step, numbers)
+            freeze = numbers[step.saved.freeze]
+            twin.steps[number] = step._replace(saved=step.saved._replace(freeze=freeze))
     column = twin.clones.column(CLONE_FREEZE)
     column[:] = [numbers.get(int(each), 0) for each in column]
     return RowState.over(twin, copying=copying), numbers
 
 
-def _renamed(step: Step, numbers: dict[int, int]) -> Step:
-    assert step.saved is not None
-    return step._replace(saved=step.saved._replace(freeze=numbers[step.saved.freeze]))
-
-
-def _named(tables: Tables) -> set[int]:
-    """Every command that the machine may still name."""
-    found = {write.freeze for write in tables.writes.values()}
-    found.update(each for read in tables.reads.values() for each in (*read.preserves, read.command))
-    found.update(step.saved.freeze for step in tables.steps.values() if step.saved is not None)
-    found.update(np.asarray(tables.clones.column(CLONE_FREEZE)).tolist())
-    return found - {0}
+def _named(tables: Tables) -> Iterator[int]:
+    """Every command that the machine may still name, by a fixed walk: writes, clones, steps, reads."""
+    for number in sorted(tables.writes):
+        if freeze := tables.writes[number].freeze:
+            yield freeze
+    yield from (each for each in tables.clones.column(CLONE_FREEZE).tolist() if each)
+    for number in sorted(tables.steps):
+        if (saved := tables.steps[number].saved) is not None:
+            yield saved.freeze
+    for number in sorted(tables.reads):
+        read = tables.reads[number]
+        yield from read.preserves
+        if read.command:
+            yield read.command

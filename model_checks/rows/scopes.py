@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from tenure.core.config import RowConfig
 from tenure.core.rows.names import HIDDEN
+from tenure.model_checks.marks import goals_among
 from tenure.model_checks.model import NOTHING, Marks, Model, Scope, ScopeSet
 from tenure.model_checks.rows.breaking import BreakingModel
 from tenure.model_checks.rows.environment import Bounds
@@ -75,11 +76,11 @@ class Bound(NamedTuple):
     sets: frozenset[ScopeSet] = CI
     heavy: int = 50_000
 
-    def make(self) -> RowsModel:
-        """The model, built anew."""
+    def make(self, expects: Marks = NOTHING) -> RowsModel:
+        """The model, built anew; it looks out for the goals that are expected, or for all."""
         config = RowConfig(page_rows_max=8, **self.machine)
         program = Free(self.chains, config.num_blocks, block_size=config.block_size, **self.program)
-        return RowsModel(config, program, **self.model)
+        return RowsModel(config, program, goals=goals_among(expects), **self.model)
 
 
 def _machine(blocks: int, pages: int = 2, budget: int = 1000, block_size: int = 1) -> dict[str, Any]:
@@ -185,7 +186,7 @@ def _history_scope(name: str) -> Scope:
         sets=SMOKE if name in SMOKE_HISTORIES else CI,
         covers=_covers(config, len(requests), len(names), len(steps), history.more),
         expects=_expects(name),
-        make=_maker(history.model),
+        make=_maker(lambda: history.model(_expects(name))),
         progress=name in WITH_PROGRESS,
         source=history.source,
         assumes=HONEST if history.more.get("is_honest", True) else LYING,
@@ -203,7 +204,7 @@ def _free_scope(name: str) -> Scope:
         sets=bound.sets,
         covers=_covers(config, len(bound.chains), len(names), bound.program["steps"], bound.model),
         expects=_expects(name),
-        make=_maker(bound.make),
+        make=_maker(lambda: bound.make(_expects(name))),
         assumes=HONEST,
         heavy=bound.heavy,
     )

@@ -6,6 +6,8 @@ from typing import Any, Final, NamedTuple
 
 from tenure.core.config import RowConfig
 from tenure.core.rows.names import HIDDEN
+from tenure.model_checks.marks import goals_among
+from tenure.model_checks.model import NOTHING, Marks
 from tenure.model_checks.rows.environment import Bounds
 from tenure.model_checks.rows.model import RowsModel
 from tenure.model_checks.rows.plans import AT_ONCE, Change, Script, StepPlan, Token
@@ -55,9 +57,9 @@ class History(NamedTuple):
         msg = f"no depth of the staging pool is enough for builders that lag by {lag}"
         raise ValueError(msg)
 
-    def model(self) -> RowsModel:
-        """The model, built anew."""
-        return RowsModel(self.config, Script(self.steps, self.resume), **self.more)
+    def model(self, expects: Marks = NOTHING) -> RowsModel:
+        """The model, built anew; it looks out for the goals that are expected, or for all."""
+        return RowsModel(self.config, Script(self.steps, self.resume), goals=goals_among(expects), **self.more)
 
 
 def arrive(request: str, tokens: int = 1, *hit: int, nodes: tuple[int, ...] = (), named: bool = False) -> Change:
