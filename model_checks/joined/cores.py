@@ -98,10 +98,7 @@ class JoinedCores(Cores):
     def intern_cache(self, cache: CacheState) -> int:
         """The number of a state whose commands are renumbered."""
         key = _key(cache, self._key(cache.rows))
-        return self._interned(key, cache, lambda code: JoinedCore(cache, cache.view(), code))
-
-    def _content(self, state: Any) -> Hashable:
-        return _key(state, state.rows.key())
+        return self._interned(key, lambda code: JoinedCore(cache, cache.view(), code))
 
     def call(self, core: int, calls: Sequence[Call], token: Hashable) -> CoreStep:
         """What several events, told one after the other by one caller under one lock, lead to together."""

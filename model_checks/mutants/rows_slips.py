@@ -161,8 +161,8 @@ SLIPS: Final = (
     row_mutant(
         "command-number-twice",
         "edit",
-        "        self.tables.next_command = number + 1\n",
-        "        self.tables.next_command = number + (len(self.commands) != 1)\n",
+        "        return number\n",
+        "        return max(number - len(self.commands), 1)\n",
         "same-step-hit",
         "R20",
         "Two commands have one number.",

@@ -94,21 +94,33 @@ class CoreStep(NamedTuple):
 
 
 class Shorthand:
-    """A small number for each record, the same for equal ones; one that was seen is known by what it is."""
+    """Sixteen bytes for each record, the same for equal ones; one that was seen is known by what it is."""
 
     def __init__(self) -> None:
         """None yet."""
-        self._numbers: dict[Hashable, int] = {}
-        self._known: dict[int, tuple[object, int]] = {}
+        self._known: dict[int, tuple[object, bytes]] = {}
+        self._contents: dict[bytes, Hashable] = {}
 
-    def __call__(self, record: object) -> int:
-        """The number of a record."""
+    def __call__(self, record: object) -> bytes:
+        """What stands for a record, in any process."""
         known = self._known.get(id(record))
         if known is not None and known[0] is record:
             return known[1]
-        number = self._numbers.setdefault(record_key(record), len(self._numbers))
-        self._known[id(record)] = record, number
-        return number
+        code = self.digest(record_key(record))
+        self._known[id(record)] = record, code
+        return code
+
+    def digest(self, content: Hashable) -> bytes:
+        """What stands for a content.
+
+        Raises:
+            AssertionError: two contents have one digest, so that the search would take one for the other.
+        """
+        code = blake2b(repr(content).encode(), digest_size=16).digest()
+        if self._contents.setdefault(code, content) != content:
+            msg = "two states of the machine have one digest: the search would take them for one"
+            raise AssertionError(msg)
+        return code
 
 
 class Cores:
@@ -128,7 +140,6 @@ class Cores:
         """
         self.all: list[Core] = []
         self._by_content: dict[Hashable, int] = {}
-        self._contents: dict[bytes, Hashable] = {}
         self._steps: dict[tuple[int, Hashable], CoreStep] = {}
         self._shorthand = Shorthand()
         self._copying = copying
@@ -153,26 +164,16 @@ class Cores:
 
     def intern(self, state: RowState) -> int:
         """The number of a state whose commands are renumbered."""
-        return self._interned(self._key(state), state, lambda code: Core(state, state.view(), code))
-
-    def _content(self, state: Any) -> Hashable:
-        key: Hashable = state.key()
-        return key
+        return self._interned(self._key(state), lambda code: Core(state, state.view(), code))
 
     def _key(self, state: RowState) -> Hashable:
         return state.tables.key(self._shorthand)
 
-    def _interned(self, key: Hashable, state: Any, make: Callable[[bytes], Core]) -> int:
-        """The number of a state: `key` tells it from others in this process, its whole content anywhere."""
+    def _interned(self, key: Hashable, make: Callable[[bytes], Core]) -> int:
         number = self._by_content.get(key)
         if number is None:
-            content = self._content(state)
-            code = blake2b(repr(content).encode(), digest_size=16).digest()
-            if self._contents.setdefault(code, content) != content:
-                msg = "two states of the machine have one digest: the search would take them for one"
-                raise AssertionError(msg)
             number = self._by_content[key] = len(self.all)
-            self.all.append(make(code))
+            self.all.append(make(self._shorthand.digest(key)))
         return number
 
     def step(self, core: int, event: RowEvent, token: Hashable = None) -> CoreStep:
@@ -211,7 +212,7 @@ class Cores:
         marks.update(f"goal {name}" for name in self._goals.reached - reached)
         if numbers is None:
             return CoreStep(core, after.answer, None, after.commands, frozenset(marks), tuple(broken), None)
-        number = self._interned(key, state, lambda code: Core(state, view, code))
+        number = self._interned(key, lambda code: Core(state, view, code))
         broken += self.all[number].broken
         return CoreStep(number, after.answer, None, after.commands, frozenset(marks), tuple(broken), numbers)
 

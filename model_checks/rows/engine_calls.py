@@ -28,7 +28,7 @@ from tenure.model_checks.rows.environment import (
     HitRead,
 )
 from tenure.model_checks.rows.plans import AT_ONCE, save_of, start_of
-from tenure.model_checks.rows.stage import Call, State, saved_of, slots_of, with_saved, without_saved
+from tenure.model_checks.rows.stage import Call, Known, State, saved_of, slots_of, with_saved, without_saved
 
 COPIES: Final = ("CopyPage", "CopyDeferred")
 
@@ -38,8 +38,7 @@ class RowsCalls(RowsBuilders):
 
     def events(self, state: State) -> list[Event]:
         """Calls that change something, then what the device may do."""
-        found = [call.event for call in self._calls(state) if self._matters(state, call)]
-        found += self._builders(state.env)
+        found = [*self._known_of(state).events]
         ghost, device = state.ghost, self._device
         runnable = device.runnable(ghost)
         found += [("device", "run", place, ghost.ops[place].work.label) for place in runnable]
@@ -61,12 +60,15 @@ class RowsCalls(RowsBuilders):
             return False
         return step.core != state.core or not isinstance(step.answer, Waiting | ResetAnswered)
 
-    def _calls(self, state: State) -> list[Call]:
-        known, calls = self._calls_of
-        if known is not state:
-            calls = [Call(event, self._answer(state, event)) for event in self._callable(state)]
-            self._calls_of = state, calls
-        return calls
+    def _known_of(self, state: State) -> Known:
+        key = state.core, id(state.env)
+        known = self._known.get(key)
+        if known is None:
+            calls = tuple(Call(event, self._answer(state, event)) for event in self._callable(state))
+            matter = [call.event for call in calls if self._matters(state, call)]
+            events = (*matter, *self._builders(state.env))
+            known = self._known[key] = Known(calls, events, {call.event: call.step for call in calls})
+        return known
 
     def _callable(self, state: State) -> Iterator[Event]:
         """Calls of the engine and of builders that the protocol allows."""

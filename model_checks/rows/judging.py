@@ -29,10 +29,11 @@ class RowsJudging(RowsCalls):
         core, ghost, env = state
         # The first state is that of a machine which was told its policy.
         marks, broken = {"event PolicyRegistered"} if core == 0 else set[str](), list[Broken]()
-        for call in self._calls(state):
-            if not self._matters(state, call):
-                self._judge_refusal(state, call, marks, broken)
-        self._judge_mistakes(state, marks, broken)
+        said = self._said_of_calls(state)
+        marks.update(said.marks)
+        broken += said.broken
+        if self._lag:
+            broken += self._waits_for_itself(state)
         broken += self._wrong_pool(state, marks)
         broken += self._wrong_claims(state)
         if self.is_quiescent(state) and not env.is_down:
@@ -40,6 +41,27 @@ class RowsJudging(RowsCalls):
             left = [*self.cores.all[core].left_over, *self._forgotten_buffers(ghost)]
             broken += [Broken("R18", f"at rest, there are still {each}") for each in left]
         return Judged(frozenset(marks), tuple(broken))
+
+    def _said_of_calls(self, state: State) -> Judged:
+        """What is found of calls that are refused or wait; the same wherever machine and environment are the same."""
+        key = state.core, id(state.env)
+        said = self._said.get(key)
+        if said is None:
+            marks, broken = set[str](), list[Broken]()
+            for call in self._known_of(state).calls:
+                if not self._matters(state, call):
+                    self._judge_refusal(state, call, marks, broken)
+            self._judge_mistakes(state, marks, broken)
+            said = self._said[key] = Judged(frozenset(marks), tuple(broken))
+        return said
+
+    def _waits_for_itself(self, state: State) -> list[Broken]:
+        """R07: with engine and builders on one thread, a page must not be waited for that only the waiter can bring."""
+        answers = [call.step.answer for call in self._known_of(state).calls]
+        if any(isinstance(answer, Waiting) and answer.waited_for.page for answer in answers) and not self.events(state):
+            saved = len(state.env.saved)
+            return [Broken("R07", f"a page is waited for, and {saved} steps wait for the waiter")]
+        return []
 
     def _judge_refusal(self, state: State, call: Call, marks: set[str], broken: list[Broken]) -> None:
         step, env = call.step, state.env
@@ -49,8 +71,6 @@ class RowsJudging(RowsCalls):
             late = self.cores.step(state.core, WaitTimedOut(step.answer.waited_for))
             marks.update(late.marks, ("event WaitTimedOut",))
             broken += late.broken
-            if step.answer.waited_for.page and self._lag and not self.events(state):
-                broken.append(Broken("R07", f"a page is waited for, and {len(env.saved)} steps wait for the waiter"))
         elif step.error is not None and not self._is_due(env, call, step.error):
             broken.append(Broken("R15", f"{' '.join(map(str, call.event))} is legal, and refused: {step.error}"))
 

@@ -39,7 +39,7 @@ class RowsModel(RowsJudging):
             return self._device_did(state, str(kind), int(event[2]))
         if kind in ("copied its page", "return", "abandon"):
             return self._builder_did(state, saved_of(state.env, event), str(kind))
-        step = self._answer(state, event)
+        step = self._known_of(state).steps.get(event) or self._answer(state, event)
         if step.answer is None:
             return Taken(state, step.marks, step.broken)
         taken = self._told(state, step, self._called(state.env, event, step), state.ghost)
@@ -56,7 +56,8 @@ class RowsModel(RowsJudging):
             return self._told(state, step, env, self._device.tell(ghost, place), tuple(broken))
         if kind == "fail":
             bounds = env.bounds._replace(failures=env.bounds.failures - 1)
-            return Taken(State(core, self._device.fail(ghost, place), env._replace(bounds=bounds)), FAULT)
+            env = self._one(env._replace(bounds=bounds))
+            return Taken(State(core, self._device.fail(ghost, place), env), FAULT)
         answer = self._device.answer(ghost, place)
         ghost = self._device.tell(ghost, place)
         if isinstance(answer, SavePublished | SaveCancelled):
@@ -93,7 +94,7 @@ class RowsModel(RowsJudging):
         running = (ReadPhase.RUNNING, ReadPhase.LEFT)
         found.update(f"read {number} ends" for number, read in view.reads.items() if read.phase in running)
         found.update(f"builder {saved.step} returns" for saved in env.saved if saved.builder in (COPYING, COPIED))
-        for call in self._calls(state):
+        for call in self._known_of(state).calls:
             answer = call.step.answer
             if isinstance(answer, Waiting) and not answer.waited_for.page and not self._matters(state, call):
                 found.add(f"{call.event[0]} goes on with {call.event[1]}")
@@ -113,7 +114,10 @@ class RowsModel(RowsJudging):
         """What the machine is told when an event happens."""
         told: list[object] = []
         self.cores.told = told
-        self.take(state, event)
+        if event[0] == "engine" or event[1] in ("materialize", "discard"):
+            self._answer(state, event)
+        else:
+            self.take(state, event)
         self.cores.told = None
         return tuple(told)
 

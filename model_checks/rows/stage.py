@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from tenure.core.config import RowConfig, RowPolicy
 from tenure.core.rows.names import HIDDEN
-from tenure.model_checks.model import Broken, Event, Taken
+from tenure.model_checks.model import Broken, Event, Judged, Taken
 from tenure.model_checks.rows.cells import Names, buffer_code, row_code
 from tenure.model_checks.rows.cores import Cores, CoreStep
 from tenure.model_checks.rows.environment import (
@@ -38,6 +38,20 @@ class Call(NamedTuple):
 
     event: Event
     step: CoreStep
+
+
+class Known(NamedTuple):
+    """What is known of all states with one core and one environment.
+
+    Attributes:
+        calls: the calls that the protocol allows, and what the machine says to each.
+        events: those that change something.
+        steps: the same by event.
+    """
+
+    calls: tuple[Call, ...]
+    events: tuple[Event, ...]
+    steps: dict[Event, CoreStep]
 
 
 class RowsStage:
@@ -91,19 +105,26 @@ class RowsStage:
         self._tells_copied, self._is_honest, self._begins_apart = tells_copied, is_honest, begins_apart
         self._lag = lag
         self._coherent: set[Hashable] = set()
-        self._codes: dict[Environment, bytes] = {}
-        self._calls_of: tuple[State | None, list[Call]] = (None, [])
+        # One object for equal environments, so that what is known of each is found by what it is.
+        self._environments: dict[Environment, Environment] = {}
+        self._codes: dict[int, bytes] = {}
+        self._known: dict[tuple[int, int], Known] = {}
+        self._said: dict[tuple[int, int], Judged] = {}
 
     def initial(self) -> Iterable[State]:
         """Nothing happened."""
-        return [State(0, Ghost((), {}), self._truth.nothing(self._program.first(), self._bounds))]
+        return [State(0, Ghost((), {}), self._one(self._truth.nothing(self._program.first(), self._bounds)))]
+
+    def _one(self, env: Environment) -> Environment:
+        """The object that stands for all equal environments."""
+        return self._environments.setdefault(env, env)
 
     def encode(self, state: State) -> bytes:
         """The machine's content, the commands in order of issue, the memory by cell, and the environment."""
         core, ghost, env = state
-        code = self._codes.get(env)
+        code = self._codes.get(id(env))
         if code is None:
-            code = self._codes[env] = blake2b(repr(env).encode(), digest_size=16).digest()
+            code = self._codes[id(env)] = blake2b(repr(env).encode(), digest_size=16).digest()
         ops = tuple((op.work.code, *op[1:]) for op in ghost.ops)
         return self.cores.all[core].code + code + dumps((ops, tuple(sorted(ghost.cells.items()))), 2)
 
@@ -114,7 +135,7 @@ class RowsStage:
     def unpack(self, packed: object) -> State:
         """A state that another process packed."""
         machine, ghost, env = cast("tuple[Any, Ghost, Environment]", packed)
-        return State(self.cores.unpacked(machine), ghost, env)
+        return State(self.cores.unpacked(machine), ghost, self._one(env))
 
     def _told(
         self,
@@ -137,7 +158,7 @@ class RowsStage:
             ghost = self._device.renumbered(ghost, step.numbers)
             if free := self.cores.all[step.core].free_pages:
                 ghost = self._device.freed(ghost, frozenset(buffer_code(Buffer("page", page)) for page in free))
-        return Taken(State(step.core, ghost, env), step.marks, broken)
+        return Taken(State(step.core, ghost, env if env is state.env else self._one(env)), step.marks, broken)
 
     def _live(self, env: Environment) -> tuple[dict[str, list[int]], dict[str, int]]:
         """What the forward pass of the newest step left in its buffers: rows, and leftovers."""
