@@ -41,8 +41,8 @@ CASES: Final = (
         "    ends = _ends(tables, event)\n    ended = frozenset(ends)\n",
         "    ends = _ends(tables, event)\n    for each in ends:\n        tables.live.pop(each)\n    ended = frozenset(ends)\n",
         "protocol-breaking",
-        "R10",
-        "A scheduler output ends requests before it is checked, and past its end.",
+        "R15",
+        "A refused scheduler output has ended requests already.",
         "D06",
     ),
     row_mutant(

@@ -7,11 +7,13 @@ Numbers of commands say in which order devices were given work. They are renumbe
 walk over what the machine may still name; a test shows that the machine commutes with it.
 """
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
+
+from pydantic import BaseModel
 
 from tenure.core.config import RowConfig, RowPolicy
 from tenure.core.errors import InvariantViolation, TenureError
@@ -24,7 +26,6 @@ from tenure.core.rows.tables import CLONE_FREEZE, Tables, record_key
 from tenure.core.rows.view import RowCounters, RowView
 from tenure.model_checks.model import NOTHING, Broken, Marks
 from tenure.model_checks.rows.antecedents import exercised, exercised_by_refusal
-from tenure.spec.goals import Goals
 from tenure.spec.rows.goals import GOALS
 from tenure.spec.rows.rule import RowObservation
 from tenure.spec.rows.rules import (
@@ -36,7 +37,7 @@ from tenure.spec.rows.rules import (
 from tenure.spec.rows.rules_waits import broken_timeout
 
 TOLD_TWICE: Final = 16
-"""One transition in this many is made a second time (R17)."""
+"""From one state in this many every transition is made a second time (R17)."""
 
 
 class Core:
@@ -106,7 +107,7 @@ class Shorthand:
         known = self._known.get(id(record))
         if known is not None and known[0] is record:
             return known[1]
-        code = self.digest(record_key(record))
+        code = self.digest(_settings(record) if isinstance(record, BaseModel) else record_key(record))
         self._known[id(record)] = record, code
         return code
 
@@ -121,6 +122,14 @@ class Shorthand:
             msg = "two states of the machine have one digest: the search would take them for one"
             raise AssertionError(msg)
         return code
+
+
+def _settings(model: BaseModel) -> Hashable:
+    """A configuration in a form whose text is the same in every process: sets are sorted."""
+    return tuple(
+        (name, tuple(sorted(value)) if isinstance(value, frozenset) else value)
+        for name, value in sorted(vars(model).items())
+    )
 
 
 class Cores:
@@ -143,7 +152,7 @@ class Cores:
         self._steps: dict[tuple[int, Hashable], CoreStep] = {}
         self._shorthand = Shorthand()
         self._copying = copying
-        self._goals = Goals([goal for goal in GOALS if goals is None or goal.name in goals], ())
+        self._goals = [goal for goal in GOALS if goals is None or goal.name in goals]
         self.misses = 0
         # Where to note what the machine is told, while somebody wants to know.
         self.told: list[object] | None = None
@@ -204,12 +213,10 @@ class Cores:
         broken = [Broken(*each) for each in broken_transition_rules(seen)]
         marks = {f"event {type(event).__name__}", *(f"command {type(each).__name__}" for each in after.commands)}
         marks.update(exercised(seen))
-        if self.misses % TOLD_TWICE == 0:
+        if record.code[0] % TOLD_TWICE == 0:
             marks.add("rule R17")
             broken += self._twice(record, event, seen)
-        reached = self._goals.reached.copy()
-        self._goals.observe(seen)
-        marks.update(f"goal {name}" for name in self._goals.reached - reached)
+        marks.update(f"goal {goal.name}" for goal in self._goals if goal.reached(seen))
         if numbers is None:
             return CoreStep(core, after.answer, None, after.commands, frozenset(marks), tuple(broken), None)
         number = self._interned(key, lambda code: Core(state, view, code))
@@ -266,8 +273,13 @@ def renumbered(state: RowState, *, copying: bool = True) -> tuple[RowState, dict
     numbers = {old: new for new, old in enumerate(named, 1)}
     if named == [*range(1, tables.next_command)]:
         return state, numbers
-    twin = tables.clone()
-    twin.next_command = len(named) + 1
+    return renamed(state, numbers, copying=copying), numbers
+
+
+def renamed(state: RowState, numbers: Mapping[int, int], *, copying: bool = True) -> RowState:
+    """The state with other numbers for its commands; the next one follows the largest."""
+    twin = state.tables.clone()
+    twin.next_command = max(numbers.values(), default=0) + 1
     for number, write in twin.writes.items():
         if write.freeze:
             twin.writes[number] = write._replace(freeze=numbers[write.freeze])
@@ -281,7 +293,7 @@ def renumbered(state: RowState, *, copying: bool = True) -> tuple[RowState, dict
             twin.steps[number] = step._replace(saved=step.saved._replace(freeze=freeze))
     column = twin.clones.column(CLONE_FREEZE)
     column[:] = [numbers.get(int(each), 0) for each in column]
-    return RowState.over(twin, copying=copying), numbers
+    return RowState.over(twin, copying=copying)
 
 
 def _named(tables: Tables) -> Iterator[int]:

@@ -116,7 +116,7 @@ class _Path:
 
     def __init__(self, model: Model[Any], state: Any) -> None:
         self._model, self.state = model, state
-        self.offered: list[Event] = list(model.events(state))
+        self.offered: Sequence[Event] = model.events(state)
 
     def go(self, event: Event) -> Step:
         """Take an event that is offered; a model that raises is at fault like one that breaks a rule."""
@@ -133,10 +133,10 @@ class _Path:
         judged = model.judge(taken.state)
         broken = (*taken.broken, *judged.broken)
         if taken.state == before:
-            self.offered.remove(event)
+            self.offered = [each for each in self.offered if each != event]
             return Step(event, taken, judged, broken)
         self.state = taken.state
-        self.offered = list(model.events(taken.state))
+        self.offered = model.events(taken.state)
         if not self.offered and not model.is_quiescent(taken.state):
             broken = (*broken, Broken(STUCK_RULE, STUCK))
         return Step(event, taken, judged, broken)

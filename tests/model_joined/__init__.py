@@ -1,0 +1,1 @@
+"""The joined cache's model."""
