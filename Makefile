@@ -6,13 +6,16 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 RUNTIME_STAMP := $(VENV)/.installed-runtime
 TORCH_STAMP := $(VENV)/.installed-torch
+WORKERS ?= 2
+REPORT ?= build/report
 
-.PHONY: demo test check lint types arrows torch deep bench clean
+.PHONY: demo test check lint types arrows torch models mutants walks contracts checked deep bench clean
 
 demo: $(RUNTIME_STAMP)
 	$(BIN)/tenure replay --sample --check
 	$(BIN)/tenure replay --sample --check --rows hidden:64 --rows mm:16 --rows codes:8:int32:deferred \
 		--visibility scheduled --builder-lag 3 --abort-rate 0.05 --preempt-rate 0.05
+	$(BIN)/tenure check --scope smoke --workers $(WORKERS)
 
 test: $(STAMP)
 	$(BIN)/coverage erase
@@ -37,9 +40,27 @@ arrows: $(STAMP)
 # torch is optional: the tests that need it are skipped where it is missing, and types cannot be checked without it.
 torch: $(TORCH_STAMP)
 
-# About a million steps of every stateful test; for nights.
+# Every interleaving in the scopes of CI; planted faults; long walks; contracts. What `docs/verification.md` speaks of.
+checked: models mutants walks contracts
+
+models: $(STAMP)
+	$(BIN)/tenure check --scope ci --workers $(WORKERS) --report $(REPORT) --junit $(REPORT)/models.xml
+
+mutants: $(STAMP)
+	$(BIN)/tenure mutants --workers $(WORKERS) --report $(REPORT) --junit $(REPORT)/mutants.xml
+
+walks: $(STAMP)
+	$(BIN)/python -m tenure.model_checks.walks --profile ci --workers $(WORKERS)
+
+contracts: $(STAMP)
+	$(BIN)/python -m tenure.model_checks.contracts
+
+# For nights: large scopes within a budget, walks of a hundred million events, about a million steps of every test.
 deep: $(STAMP)
-	HYPOTHESIS_PROFILE=deep TENURE_STRESS_STEPS=200000 $(BIN)/python -m pytest -q tests/stateful
+	$(BIN)/tenure check --scope deep --workers $(WORKERS) --budget seconds=14400,mib=16000 --compact \
+		--checkpoints build/checkpoints --resume --report build/deep || test $$? -eq 3
+	$(BIN)/python -m tenure.model_checks.walks --profile deep --workers $(WORKERS)
+	HYPOTHESIS_PROFILE=deep TENURE_STRESS_STEPS=200000 $(BIN)/python -m pytest -q tests/stateful tests/walks
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/blocks.py
@@ -50,7 +71,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(RUNTIME_STAMP): pyproject.toml constraints/ci.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints/ci.txt -e .
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints/ci.txt -e '.[check]'
 	@touch $@
 
 $(STAMP): pyproject.toml constraints/ci.txt | $(VENV)/bin/python
