@@ -9,7 +9,7 @@ something is proved is worth nothing where nothing happened.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 S = TypeVar("S")
 
@@ -131,7 +131,7 @@ class Scope:
     sets: frozenset[ScopeSet]
     covers: Mapping[str, int | str]
     expects: Marks
-    make: Callable[[], Model[object]] = field(repr=False)
+    make: Callable[[], Model[Any]] = field(repr=False)
     progress: bool = False
     source: str = ""
     assumes: str = ""

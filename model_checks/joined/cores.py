@@ -1,8 +1,10 @@
 """States of the joined cache, each kept once, and what each call of an engine led to, worked out once."""
 
+import copyreg
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from struct import Struct
 from typing import Any, Final, TypeAlias
 
 from tenure.core.blocks import values as block_values
@@ -44,6 +46,9 @@ PASSED_ON: Final = (
 """Events that the row machine is told as they are, so that its own rules of transitions can judge them."""
 NO_CAPACITY: Final = Waiting(events.WaitedFor())
 """What an arrival without capacity is answered here: it waits, as a call of the row machine does."""
+# Sequences of requests hold compiled formats, which do not travel between processes by themselves.
+copyreg.pickle(Struct, lambda each: (Struct, (each.format,)))
+
 KV_COMMANDS: Final = (block_values.PublishStored, block_values.PublishRemoved, block_values.RecordTrace)
 
 

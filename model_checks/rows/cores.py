@@ -50,7 +50,9 @@ class Core:
 
     def __init__(self, state: RowState, view: RowView, code: bytes) -> None:
         """Judge a state."""
-        self.state, self.view, self.code = state, view, code
+        self.state: RowState = state
+        self.view: RowView = view
+        self.code: bytes = code
         self.broken = tuple(Broken(*each) for each in broken_rules(view))
 
     @cached_property

@@ -190,13 +190,13 @@ MACHINES: Final[Mapping[str, Machine]] = MappingProxyType(
         for each in (
             ModelMachine("joined-scheduled", Walked(2, 1000, 750, _JOINED_GOALS), models.joined_scheduled),
             ModelMachine("joined-computed", Walked(2, 1000, 750, _JOINED_GOALS), models.joined_computed),
-            ModelMachine("rows", Walked(5, 1000, 1000, _ROW_GOALS), models.rows),
-            ModelMachine("rows-in-pieces", Walked(12, 1000, 3000), models.rows_in_pieces),
-            OracleMachine("rows-oracle", Walked(78, 1500, 4000, _ROW_GOALS), oracles.walk_rows, RowGoalBook),
-            OracleMachine("blocks-oracle", Walked(225, 1500, 7500, _BLOCK_GOALS), oracles.walk_blocks, GoalBook),
-            ModelMachine("blocks", Walked(25, 4000, 8000, _BLOCK_GOALS), models.blocks),
-            ModelMachine("blocks-crowded", Walked(80, 4000, 16000, _BLOCK_GOALS), models.blocks_crowded),
-            ModelMachine("blocks-lawless", Walked(571, 4000, 90000), models.blocks_lawless),
+            ModelMachine("rows", Walked(4, 1000, 1000, _ROW_GOALS), models.rows),
+            ModelMachine("rows-in-pieces", Walked(8, 1000, 2000), models.rows_in_pieces),
+            OracleMachine("rows-oracle", Walked(52, 1500, 4000, _ROW_GOALS), oracles.walk_rows, RowGoalBook),
+            OracleMachine("blocks-oracle", Walked(250, 1500, 7500, _BLOCK_GOALS), oracles.walk_blocks, GoalBook),
+            ModelMachine("blocks", Walked(20, 4000, 8000, _BLOCK_GOALS), models.blocks),
+            ModelMachine("blocks-crowded", Walked(40, 4000, 16000, _BLOCK_GOALS), models.blocks_crowded),
+            ModelMachine("blocks-lawless", Walked(622, 4000, 90000), models.blocks_lawless),
         )
     }
 )
