@@ -128,9 +128,9 @@ class Shorthand:
 
 def _settings(model: BaseModel) -> Hashable:
     """A configuration in a form whose text is the same in every process: sets are sorted."""
+    fields: list[tuple[str, Any]] = sorted(vars(model).items())
     return tuple(
-        (name, tuple(sorted(value)) if isinstance(value, frozenset) else value)
-        for name, value in sorted(vars(model).items())
+        (name, tuple(map(str, sorted(value))) if isinstance(value, frozenset) else value) for name, value in fields
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from tenure.model_checks.model import Event, Model, Scope, Taken
+from tenure.model_checks.rows.model import RowsModel
 from tenure.model_checks.rows.scopes import SCOPES
 
 
@@ -26,3 +27,8 @@ def wander(model: Model[Any], seed: int, steps: int = 200) -> Iterator[tuple[Any
         taken = model.take(state, event)
         yield state, event, taken
         state = cast("Any", taken.state)
+
+
+def rows_model(name: str) -> RowsModel:
+    """The model of a scope of the row machine."""
+    return cast("RowsModel", scope_named(name).make())

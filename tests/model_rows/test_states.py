@@ -13,9 +13,8 @@ from tenure.core.rows.machine import transition
 from tenure.core.rows.state import RowState
 from tenure.model_checks.explorer import explore
 from tenure.model_checks.rows.cores import renamed, renumbered
-from tenure.model_checks.rows.model import RowsModel
 from tenure.model_checks.rows.stage import State
-from tests.model_rows.runs import scope_named, wander
+from tests.model_rows.runs import rows_model, scope_named, wander
 
 HISTORIES = ("delayed-read", "rows-of-several-sources", "one-write-a-request", "byte-budget", "failed-read")
 
@@ -34,11 +33,11 @@ def shape(commands: tuple[RowCommand, ...], numbers: dict[int, int], first: int)
 @pytest.mark.parametrize("name", HISTORIES)
 def test_r17_numbers_of_commands_say_nothing_but_who_is_behind_whom(name: str) -> None:
     """Or two states that the search takes for one could lead to different things."""
-    model = scope_named(name).make()
-    assert isinstance(model, RowsModel)
+    model = rows_model(name)
     told: list[tuple[RowState, Any]] = []
     for state, event, _ in wander(model, seed=1, steps=400):
-        told += [(model.cores.all[state.core].state, each) for each in model.core_events(state, event)]
+        core: RowState = model.cores.all[state.core].state
+        told += [(core, each) for each in model.core_events(state, event)]
     compared = 0
     for state, event in told:
         top = state.tables.next_command
@@ -63,14 +62,13 @@ def test_r17_numbers_of_commands_say_nothing_but_who_is_behind_whom(name: str) -
 
 def test_what_is_remembered_of_a_transition_is_what_the_machine_says() -> None:
     """A search that remembered wrongly would prove something of no machine at all."""
-    model = scope_named("rows-of-several-sources").make()
-    assert isinstance(model, RowsModel)
+    model = rows_model("rows-of-several-sources")
     seen = 0
     for state, event, taken in wander(model, seed=2, steps=600):
         told = model.core_events(state, event)
         after = taken.state
         assert isinstance(after, State)
-        fresh = model.cores.all[state.core].state
+        fresh: RowState = model.cores.all[state.core].state
         for each in told:
             fresh = transition(fresh, cast("Any", each)).state
         seen += bool(told)
@@ -122,8 +120,7 @@ def test_two_workers_count_what_one_counts() -> None:
 
 def test_releases_are_commands_that_leave_no_trace() -> None:
     """A buffer is freed as soon as it may be, so that when it happens doubles no state."""
-    model = scope_named("delayed-read").make()
-    assert isinstance(model, RowsModel)
+    model = rows_model("delayed-read")
     released = 0
     for _, _, taken in wander(model, seed=3, steps=800):
         state = taken.state
