@@ -128,10 +128,14 @@ class Shorthand:
 
 def _settings(model: BaseModel) -> Hashable:
     """A configuration in a form whose text is the same in every process: sets are sorted."""
-    fields: list[tuple[str, Any]] = sorted(vars(model).items())
-    return tuple(
-        (name, tuple(map(str, sorted(value))) if isinstance(value, frozenset) else value) for name, value in fields
-    )
+    return tuple((name, _sorted(value)) for name, value in sorted(vars(model).items()))
+
+
+def _sorted(value: Any) -> Hashable:
+    if not isinstance(value, frozenset):
+        return value
+    names: list[str] = sorted(map(str, value))  # pyright: ignore[reportUnknownArgumentType]
+    return tuple(names)
 
 
 class Cores:

@@ -36,7 +36,7 @@ def test_r17_numbers_of_commands_say_nothing_but_who_is_behind_whom(name: str) -
     model = rows_model(name)
     told: list[tuple[RowState, Any]] = []
     for state, event, _ in wander(model, seed=1, steps=400):
-        core: RowState = model.cores.all[state.core].state
+        core: RowState = model.cores.all[int(state.core)].state
         told += [(core, each) for each in model.core_events(state, event)]
     compared = 0
     for state, event in told:
@@ -68,7 +68,7 @@ def test_what_is_remembered_of_a_transition_is_what_the_machine_says() -> None:
         told = model.core_events(state, event)
         after = taken.state
         assert isinstance(after, State)
-        fresh: RowState = model.cores.all[state.core].state
+        fresh: RowState = model.cores.all[int(state.core)].state
         for each in told:
             fresh = transition(fresh, cast("Any", each)).state
         seen += bool(told)
