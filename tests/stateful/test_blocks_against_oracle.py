@@ -6,10 +6,11 @@ classes, whole states, queries and every rule after each.
 """
 
 import hashlib
+import os
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -19,6 +20,9 @@ from tenure.spec.blocks.goals import GoalBook
 from tenure.spec.blocks.lockstep import Lockstep, walk
 from tenure.spec.choices import Choices
 from tests.stateful.subject import CoreSubject, Pair
+
+WALKS: Final = {"deep": 2000}.get(os.environ.get("HYPOTHESIS_PROFILE", "default"), 25)
+"""Seeded walks by profile; each makes some 215 events. `python -m tenure.model_checks.walks` walks by the million."""
 
 configs = st.builds(
     BlockConfig,
@@ -136,6 +140,7 @@ class BlocksAgainstOracle(RuleBasedStateMachine):
 
 
 TestBlocksAgainstOracle: Any = BlocksAgainstOracle.TestCase
+TestBlocksAgainstOracle.settings = settings(max_examples=settings().max_examples // 2)
 
 
 @given(choices=st.binary(max_size=2048), config=configs)
@@ -149,7 +154,7 @@ def test_walks_by_seed_agree_and_reach_what_must_be_reached() -> None:
     """A comparison that never meets a fence or a duplicate says nothing of them; scripts reach the rare rest."""
     book = GoalBook()
     told: Counter[str] = Counter()
-    for seed in range(60):
+    for seed in range(WALKS):
         stream = hashlib.shake_256(seed.to_bytes(4, "little")).digest(1500)
         config = BlockConfig(
             capacity=3 + seed % 6,

@@ -10,8 +10,7 @@ import os
 from collections import Counter
 from typing import Any, Final
 
-import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -180,11 +179,13 @@ class RowsAgainstReference(RuleBasedStateMachine):
 
 
 TestRowsAgainstReference: Any = RowsAgainstReference.TestCase
+TestRowsAgainstReference.settings = settings(max_examples=settings().max_examples // 3)
 
 
 long_or_short = st.binary(max_size=2048) | st.binary(min_size=600, max_size=2048)
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(choices=long_or_short, config=configs, policy=policies, identities=identities)
 @example(choices=b"", config=RowConfig(num_blocks=2, block_size=1, page_rows_max=2), policy=POLICIES[0], identities="")
 def test_walk_of_any_bytes_core_and_oracle_agree(
@@ -194,10 +195,19 @@ def test_walk_of_any_bytes_core_and_oracle_agree(
     walk(choices, config, RowSubject(), policy, identities)
 
 
-WALKS: Final = {"quick": 30, "deep": 10_000}.get(os.environ.get("HYPOTHESIS_PROFILE", "default"), 650)
-"""Seeded walks by profile; each makes some 160 events."""
+WALKS: Final = {"quick": 20, "deep": 10_000}.get(os.environ.get("HYPOTHESIS_PROFILE", "default"), 40)
+"""Seeded walks by profile; each makes some 160 events. `python -m tenure.model_checks.walks` walks by the million."""
 RARE_GOALS: Final = {"reservation_reset"}
 """Goals that a few hundred walks may miss; scripts reach them."""
+RARE_IN_FEW: Final = RARE_GOALS | {
+    "fenced_write_ends",
+    "flushed_several",
+    "gathered_preserved",
+    "preserved_in_part",
+    "scatter_behind_left_reader",
+    "scatter_behind_reader",
+}
+"""Goals that forty walks miss."""
 
 
 def seeded_walk(seed: int, book: RowGoalBook) -> Counter[str]:
@@ -216,19 +226,20 @@ def seeded_walk(seed: int, book: RowGoalBook) -> Counter[str]:
     return walk(stream, config, RowSubject(), POLICIES[policy % 4], IDENTITIES[when % 4], book.observe).seen
 
 
-@pytest.mark.slow
 def test_walks_by_seed_agree_and_reach_what_must_be_reached() -> None:
     """A comparison that never meets a preserve or a re-planned read says nothing of them."""
     book = RowGoalBook()
     told: Counter[str] = Counter()
     for seed in range(WALKS):
         told += seeded_walk(seed, book)
-    if WALKS < 300:
-        return
+    is_deep = WALKS >= 650
+    # The smallest configurations, in which a pool is exhausted, are rare.
+    missing = {name for name in EVENTS_AND_ERRORS if not told[name]}
 
-    assert sum(told.values()) > 100_000
-    assert [name for name in EVENTS_AND_ERRORS if not told[name]] == []
-    assert set(book.missing) <= RARE_GOALS
+    assert sum(told.values()) > 100 * WALKS
+    if WALKS >= 40:
+        assert missing <= (set() if is_deep else {"PoolExhaustedError"})
+        assert set(book.missing) <= (RARE_GOALS if is_deep else RARE_IN_FEW)
 
 
 EVENTS_AND_ERRORS = (
