@@ -131,7 +131,7 @@ def _settings(model: BaseModel) -> Hashable:
     return tuple((name, _sorted(value)) for name, value in sorted(vars(model).items()))
 
 
-def _sorted(value: Any) -> Hashable:
+def _sorted(value: Any) -> Any:
     if not isinstance(value, frozenset):
         return value
     names: list[str] = sorted(map(str, value))  # pyright: ignore[reportUnknownArgumentType]

@@ -180,8 +180,12 @@ def _goals(text: str) -> Marks:
     return frozenset(f"goal {name}" for name in text.split())
 
 
-_ROW_GOALS: Final = _goals("same_step_replanned preserved flushed read_confirmed masked wholly_superseded write_fenced")
-_JOINED_GOALS: Final = _goals("preserved flushed read_confirmed hit_marked rows_lost dropped")
+_ORACLE_GOALS: Final = _goals(
+    "same_step_replanned preserved flushed read_confirmed masked wholly_superseded write_fenced"
+)
+_ROW_GOALS: Final = _goals("same_step_replanned read_confirmed masked wholly_superseded flushed")
+_FAULT_GOALS: Final = _goals("write_fenced rows_lost dropped identity_fits reset_after_failure")
+_JOINED_GOALS: Final = _goals("prefix_shared removed_under_pressure fault no_capacity")
 _BLOCK_GOALS: Final = _goals("duplicate_promoted evicted_silently full_hit inactive_revived exhausted")
 
 MACHINES: Final[Mapping[str, Machine]] = MappingProxyType(
@@ -190,9 +194,10 @@ MACHINES: Final[Mapping[str, Machine]] = MappingProxyType(
         for each in (
             ModelMachine("joined-scheduled", Walked(2, 1000, 750, _JOINED_GOALS), models.joined_scheduled),
             ModelMachine("joined-computed", Walked(2, 1000, 750, _JOINED_GOALS), models.joined_computed),
-            ModelMachine("rows", Walked(4, 1000, 1000, _ROW_GOALS), models.rows),
-            ModelMachine("rows-in-pieces", Walked(8, 1000, 2000), models.rows_in_pieces),
-            OracleMachine("rows-oracle", Walked(52, 1500, 4000, _ROW_GOALS), oracles.walk_rows, RowGoalBook),
+            ModelMachine("rows-faults", Walked(3, 1000, 1000, _FAULT_GOALS), models.rows_faults),
+            ModelMachine("rows", Walked(4, 1000, 1500, _ROW_GOALS), models.rows),
+            ModelMachine("rows-in-pieces", Walked(5, 1000, 2000), models.rows_in_pieces),
+            OracleMachine("rows-oracle", Walked(52, 1500, 4000, _ORACLE_GOALS), oracles.walk_rows, RowGoalBook),
             OracleMachine("blocks-oracle", Walked(250, 1500, 7500, _BLOCK_GOALS), oracles.walk_blocks, GoalBook),
             ModelMachine("blocks", Walked(20, 4000, 8000, _BLOCK_GOALS), models.blocks),
             ModelMachine("blocks-crowded", Walked(40, 4000, 16000, _BLOCK_GOALS), models.blocks_crowded),

@@ -60,20 +60,24 @@ class Thinned:
 FAULTS: Final = Bounds(failures=1, resets=1, abandons=2)
 
 
+_CHAINS: Final = {"a": (1, 2, 3), "b": (1, 2, 4), "x": (1, 5)}
+"""Requests that share their first tokens."""
+_KINDS: Final = ("finish", "abort", "preempt")
+
+
 def rows() -> RowsModel:
-    """Three requests that come again and again, four names, a tight byte budget, faults."""
+    """Three requests that come again and again to three blocks, four names, a tight byte budget."""
+    config = RowConfig(num_blocks=3, block_size=1, page_rows_max=8, pages=3, budget_bytes=6)
+    emits = ((HIDDEN, "c"), ("m", "c", "d"), (HIDDEN,))
+    program = Free(_CHAINS, 3, steps=8, arrivals=3, emits=emits, kinds=_KINDS)
+    return RowsModel(config, Thinned(program), bounds=Bounds(abandons=1), tells_copied=True)
+
+
+def rows_faults() -> RowsModel:
+    """The same in five blocks that are named, with faults and steps given up."""
     config = RowConfig(num_blocks=5, block_size=1, page_rows_max=8, pages=3, budget_bytes=6)
-    chains = {"a": (1, 2, 3), "b": (1, 2, 4), "x": (1, 5)}
-    program = Free(
-        chains,
-        5,
-        steps=8,
-        arrivals=3,
-        emits=((HIDDEN, "c"), ("m", "c", "d")),
-        kinds=("finish", "abort", "preempt"),
-        may_drop=True,
-        is_named=True,
-    )
+    emits = ((HIDDEN, "c"), ("m", "c", "d"))
+    program = Free(_CHAINS, 5, steps=8, arrivals=3, emits=emits, kinds=_KINDS, may_drop=True, is_named=True)
     return RowsModel(config, Thinned(program), bounds=FAULTS, tells_copied=True)
 
 
