@@ -196,6 +196,7 @@ def on_write_failed(edit: Edit, event: WriteFailed) -> Done | Ignored:
         return LATE
     write_lets_go(edit, write.page)
     _unlist(edit, event.write, write)
+    edit.remove(tables.unready, event.write)
     if write.phase is WritePhase.PENDING:
         edit.remove(tables.open_write, write.request)
     edit.put(tables.writes, event.write, write._replace(phase=WritePhase.FAILED, page=-1, clones=()))

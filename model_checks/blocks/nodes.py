@@ -18,6 +18,7 @@ from tenure.core.errors import TenureError
 from tenure.model_checks.blocks import antecedents, contents, forms, wanted
 from tenure.model_checks.blocks.calls import core_event
 from tenure.model_checks.blocks.contents import Ghost
+from tenure.model_checks.blocks.indexes import wrong_indexes
 from tenure.model_checks.blocks.worlds import World
 from tenure.model_checks.model import NOTHING, Broken, Event, Judged, Marks
 from tenure.spec.blocks.rule import Observation
@@ -147,6 +148,7 @@ class Nodes:
             return Outcome(None, NOTHING, (Broken(_unreadable(after.tables), found),), False, NOTHING_NOTED)
         seen = Observation(thawed.view, told, view, answer, commands)
         broken = [Broken(*each) for each in broken_transition_rules(seen)]
+        broken += wrong_indexes(after.tables)
         ghost = thawed.ghost
         if self.lawless:
             # The older state is read again: the journal must lead back to exactly what it was.

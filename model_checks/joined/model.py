@@ -95,6 +95,7 @@ class JoinedModel(RowsModel):
         bounds: Bounds = Bounds(),  # noqa: B008 - a constant
         tells_copied: bool = False,
         discards: bool = True,
+        in_chunks: bool = False,
     ) -> None:
         """Put a cache under a scheduler.
 
@@ -106,7 +107,10 @@ class JoinedModel(RowsModel):
             bounds: faults, resets and so on.
             tells_copied: builders may let the page go before they return.
             discards: steps may be discarded, not only materialized.
+            in_chunks: a step may compute one token of a request, not only all that are left; also ahead of the step
+                that is started.
         """
+        self._in_chunks = in_chunks
         self._discards = discards
         self._requests, self._emits = requests, emits
         self._order = tuple(requests)
@@ -152,8 +156,11 @@ class JoinedModel(RowsModel):
                 yield "engine", "finish", name
                 continue
             done = track.ahead or track.computed
-            if left.steps and name not in scheduled and done < len(self._requests[name].tokens):
-                yield "engine", "schedule", name
+            rest = len(self._requests[name].tokens) - done
+            if left.steps and name not in scheduled and rest > 0:
+                yield "engine", "schedule", name, rest
+                if self._in_chunks and rest > 1:
+                    yield "engine", "schedule", name, 1
             yield "engine", "finish", name
             if left.preemptions:
                 yield "engine", "preempt", name
@@ -169,9 +176,9 @@ class JoinedModel(RowsModel):
             case "allocate":
                 calls = [lambda cache: self._allocation(cache, name)]
             case "schedule":
-                track = self._seen(state).tracks[name]
-                rest = len(self._requests[name].tokens) - (track.ahead or track.computed)
-                calls = [TokensScheduled(name, rest)]
+                tokens = int(event[3])
+                calls = [TokensScheduled(name, tokens)]
+                return self.cores.call(core, calls, (kind, name, tokens))
             case "finish":
                 calls = [LeaseFinished(name)]
             case "preempt":

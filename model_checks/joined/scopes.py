@@ -43,6 +43,7 @@ class Bound(NamedTuple):
     bounds: Bounds = Bounds()
     kv_events: bool = True
     discards: bool = True
+    in_chunks: bool = False
     sets: frozenset[ScopeSet] = CI
     heavy: int = 20_000
 
@@ -60,7 +61,13 @@ class Bound(NamedTuple):
             visibility=self.visibility,
         )
         return JoinedModel(
-            config, dict(self.requests), self.left, emits=self.emits, bounds=self.bounds, discards=self.discards
+            config,
+            dict(self.requests),
+            self.left,
+            emits=self.emits,
+            bounds=self.bounds,
+            discards=self.discards,
+            in_chunks=self.in_chunks,
         )
 
 
@@ -79,6 +86,12 @@ BOUNDS: Final[Mapping[str, Bound]] = MappingProxyType(
         "preempted": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,), 1), 2, discards=False),
         "colliding-hashes": Bound("computed", STRANGERS, Left(2, (1, 1)), 4),
         "colliding-hashes-scheduled": Bound("scheduled", STRANGERS, Left(1, (1, 1)), 4, heavy=5_000),
+        "in-chunks": Bound(
+            "computed", {"a": PAIR["a"]}, Left(3, (1,), 0, 1), 2, discards=False, in_chunks=True, heavy=5_000
+        ),
+        "whole-prompt": Bound(
+            "computed", {"a": Request((1, 1), (1, 2)), "b": Request((1, 1), (1, 2))}, Left(2, (1, 1)), 2, heavy=5_000
+        ),
         "reset": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,)), 2, bounds=Bounds(1, 1), heavy=5000),
         "three-requests-computed": Bound(
             "computed",

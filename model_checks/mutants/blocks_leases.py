@@ -276,5 +276,23 @@ LEASE_MUTANTS: Final[tuple[Mutant, ...]] = (
         "I33",
         "Only the first output token of a request gets a place in the table where it begins a block.",
     ),
+    Mutant(
+        "B-snapshot-stays-listed",
+        "tenure.core.blocks.fences",
+        "    rest = tuple(each for each in keys if each != key)\n    if rest:",
+        "    rest = keys\n    if rest:",
+        "blocks/one-fence",
+        "I22",
+        "A lease lists a snapshot that ended.",
+    ),
+    Mutant(
+        "B-lru-head-runs-ahead",
+        "tenure.core.blocks.pool",
+        "        tables.lru_head = old + 1\n        log((ITEM, lru, old, block))",
+        "        tables.lru_head = old + 2\n        log((ITEM, lru, old, block))",
+        "blocks/one-batch",
+        "I03",
+        "Looking for the oldest block begins behind it.",
+    ),
 )
 """Those of leases and all that leases draw on."""

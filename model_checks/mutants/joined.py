@@ -90,5 +90,14 @@ JOINED_MUTANTS: Final = (
         "X01",
         "A step starts with a hit on rows that nobody in it computes.",
     ),
+    _mutant(
+        "slots-of-another-block",
+        "steps",
+        "        first = before // size\n        blocks",
+        "        first = -(-before // size)\n        blocks",
+        "in-chunks",
+        "R15",
+        "A chunk that begins inside a block goes to the block behind it.",
+    ),
 )
 """Every fault of the joined cache."""

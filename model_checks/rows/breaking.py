@@ -36,9 +36,11 @@ from tenure.core.rows.events import (
     StepStarted,
     WriteFailed,
 )
+from tenure.core.rows.lifecycles import READ_LATE, READ_MOVES, WRITE_MOVES
 from tenure.core.rows.names import Output
+from tenure.core.rows.view import RowView
 from tenure.model_checks.model import Broken
-from tenure.model_checks.rows.environment import COPIED, COPYING, IDLE, RESERVED, STARTED, Environment
+from tenure.model_checks.rows.environment import COPIED, COPYING, IDLE, STARTED, Environment
 from tenure.model_checks.rows.model import RowsModel
 from tenure.model_checks.rows.plans import POLICY, StepPlan, save_of
 from tenure.model_checks.rows.stage import State
@@ -59,17 +61,18 @@ class BreakingModel(RowsModel):
     """The row machine under an engine that keeps to no protocol."""
 
     def _judge_mistakes(self, state: State, marks: set[str], broken: list[Broken]) -> None:
-        for mistake in self._mistakes(state.env):
+        for mistake in self._mistakes(state):
             step = self.cores.step(state.core, mistake.event, ("mistake", mistake.token))
             marks.update(step.marks)
             broken += step.broken
             if step.error is None:
                 broken.append(Broken(mistake.rule, f"{mistake.event} was taken, and answered {step.answer}"))
 
-    def _mistakes(self, env: Environment) -> Iterator[Mistake]:
+    def _mistakes(self, state: State) -> Iterator[Mistake]:
+        env = state.env
         yield from self._steps_out_of_order(env)
         yield from self._wrong_consumers(env)
-        yield from self._strange_completions(env)
+        yield from _strange_completions(self.cores.all[state.core].view)
         if env.phase == STARTED and env.plan is not None and env.plan.rows and not env.is_failed:
             for place, save in enumerate(_bad_saves(save_of(env.plan), self._config.num_slots)):
                 yield Mistake("R15", save, ("save", place, env.plan))
@@ -84,9 +87,8 @@ class BreakingModel(RowsModel):
         if env.phase != STARTED:
             yield Mistake("R15", save_of(StepPlan()), "save")
             yield Mistake("R22", StepDropped(integers([0])), "drop")
-        if env.phase != RESERVED:
-            yield Mistake("R15", SavePublished(NOBODY), "publish")
-            yield Mistake("R15", SaveCancelled(NOBODY), "cancel")
+        yield Mistake("R15", SavePublished(NOBODY), "publish")
+        yield Mistake("R15", SaveCancelled(NOBODY), "cancel")
         if env.saved or env.phase != IDLE:
             yield Mistake("R15", PolicyRegistered(POLICY), "policy")
 
@@ -110,13 +112,21 @@ class BreakingModel(RowsModel):
                 yield Mistake("R01", ConsumeAbandoned(saved.step), ("abandoned", saved.step))
                 yield Mistake("R01", RowsCopiedOut(saved.step), ("copied", saved.step))
 
-    @staticmethod
-    def _strange_completions(env: Environment) -> Iterator[Mistake]:
-        del env
-        for write in (CopyBegan, CopyCompleted, ScatterCompleted, WriteFailed):
-            yield Mistake("R09", write(NOBODY), write.__name__)
-        for read in (GatherBegan, GatherCompleted):
-            yield Mistake("R23", read(NOBODY), read.__name__)
+
+def _strange_completions(view: RowView) -> Iterator[Mistake]:
+    """Completions of nothing, twice, or too early: of every write and read those that its phase does not allow."""
+    for write in (CopyBegan, CopyCompleted, ScatterCompleted, WriteFailed):
+        yield Mistake("R09", write(NOBODY), write.__name__)
+        phases = {number: each.phase for number, each in view.writes.items()}
+        phases |= {number: each.phase for number, each in view.fenced.items()}
+        for number, phase in phases.items():
+            if phase not in WRITE_MOVES[write]:
+                yield Mistake("R09", write(number), (write.__name__, number))
+    for read in (GatherBegan, GatherCompleted):
+        yield Mistake("R23", read(NOBODY), read.__name__)
+        for number, each in view.reads.items():
+            if each.phase not in (*READ_MOVES[read], *READ_LATE.get(read, ())) or (each.awaits and read is GatherBegan):
+                yield Mistake("R23", read(number), (read.__name__, number))
 
 
 def _bad_starts(block_size: int, num_blocks: int) -> Iterator[StepStarted]:

@@ -26,6 +26,7 @@ from tenure.core.rows.tables import CLONE_FREEZE, Tables, record_key
 from tenure.core.rows.view import RowCounters, RowView
 from tenure.model_checks.model import NOTHING, Broken, Marks
 from tenure.model_checks.rows.antecedents import exercised, exercised_by_refusal
+from tenure.model_checks.rows.indexes import wrong_indexes
 from tenure.spec.rows.goals import GOALS
 from tenure.spec.rows.rule import RowObservation
 from tenure.spec.rows.rules import (
@@ -53,7 +54,7 @@ class Core:
         self.state: RowState = state
         self.view: RowView = view
         self.code: bytes = code
-        self.broken = tuple(Broken(*each) for each in broken_rules(view))
+        self.broken = (*(Broken(*each) for each in broken_rules(view)), *wrong_indexes(state.tables))
 
     @cached_property
     def left_over(self) -> tuple[str, ...]:

@@ -50,6 +50,11 @@ class RowsCalls(RowsBuilders):
         if state.env.bounds.failures:
             fallible = device.fallible(ghost, runnable)
             found += [("device", "fail", place, ghost.ops[place].work.label) for place in fallible]
+            found += [
+                ("device", "fail", place, ghost.ops[place].work.label, "after it was told of")
+                for place in fallible
+                if not self._begins_apart and ghost.ops[place].work.kind in COPIES and not ghost.ops[place].told
+            ]
         return found
 
     @staticmethod

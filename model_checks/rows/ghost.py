@@ -192,12 +192,14 @@ class Device:
 
     @staticmethod
     def fallible(ghost: Ghost, runnable: Sequence[int]) -> list[int]:
-        """Places of the commands that may end badly now: a freeze until somebody counts on it, others when they run."""
+        """Places of the commands that may end badly now.
+
+        A freeze may until somebody counts on it, a copy as soon as a device has it, anything else when it runs.
+        """
         return [
             place
             for place, op in enumerate(ghost.ops)
-            if op.work.failed is not None
-            and (not op.told and not op.has_ended if op.work.kind == "FreezeRows" else place in runnable)
+            if op.work.failed is not None and not op.has_ended and _may_fail(op, is_next=place in runnable)
         ]
 
     # --- What happens -----------------------------------------------------------------------------------------
@@ -248,6 +250,9 @@ class Device:
             if op.work.kind == "ScheduleGather":
                 return Ghost(_without(ghost.ops, 1 << place), ghost.cells)
             return Ghost(_replaced(ghost.ops, place, told), ghost.cells)
+        if op.progress == FAILED:
+            # It may have ended before anything that it should have waited for.
+            return Ghost(_without(ghost.ops, 1 << place), ghost.cells)
         # Its end is known now, and so are the ends of all that it was behind.
         ops, gone = list(ghost.ops), 1 << place
         for other, each in enumerate(ops):
@@ -308,6 +313,12 @@ def races(work: Work, behind: int, ops: Sequence[Op]) -> list[Broken]:
         if not behind >> place & 1 and not op.is_known and (cell := work.conflict(op.work)) is not None:
             found.append(Broken("R20", f"{work.label} is not ordered behind {op.work.label}, and both use {cell}"))
     return found
+
+
+def _may_fail(op: Op, *, is_next: bool) -> bool:
+    if op.work.kind == "FreezeRows":
+        return not op.told
+    return is_next or op.work.kind in ("CopyPage", "CopyDeferred")
 
 
 def _is_lost(read: int, ops: Sequence[Op]) -> bool:

@@ -191,14 +191,14 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
         "reset-behind-a-write": History(
             "A16, W10",
             (
-                step(arrive("a"), rows="a:0:1", emits=(H, C)),
+                step(arrive("a"), rows="a:0:1", emits=(C,)),
                 last(*ends("a")),
-                step(arrive("b"), rows="b:0:2", emits=(H, C), to=[ALL]),
+                step(arrive("b"), rows="b:0:2", emits=(C,), to=[ALL]),
                 last(*ends("b")),
             ),
             blocks=1,
             pages=2,
-            more=faults(resets=1),
+            more=faults(failures=1, resets=1),
             resume=2,
         ),
         "reset-with-a-step": History(

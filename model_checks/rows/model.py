@@ -4,10 +4,10 @@ The engine follows the protocol: calls that wait are told again when they can go
 the next start.
 """
 
-from typing import Final
+from typing import Final, cast
 
 from tenure.core.errors import ShutDownError, WriteFailedError
-from tenure.core.rows.answers import Waiting
+from tenure.core.rows.answers import Ignored, Waiting
 from tenure.core.rows.events import (
     SaveCancelled,
     SavePublished,
@@ -36,7 +36,7 @@ class RowsModel(RowsJudging):
         """Make a call, or let the device do something."""
         actor, kind = event[0], event[1]
         if actor == "device":
-            return self._device_did(state, str(kind), int(event[2]))
+            return self._device_did(state, event)
         if kind in ("copied its page", "return", "abandon"):
             return self._builder_did(state, saved_of(state.env, event), str(kind))
         step = self._known_of(state).steps.get(event) or self._answer(state, event)
@@ -45,8 +45,9 @@ class RowsModel(RowsJudging):
         taken = self._told(state, step, self._called(state.env, event, step), state.ghost)
         return self._begin_copying(taken, event) if kind == "materialize" else taken
 
-    def _device_did(self, state: State, kind: str, place: int) -> Taken:
+    def _device_did(self, state: State, event: Event) -> Taken:
         core, ghost, env = state
+        kind, place = event[1], int(event[2])
         if kind == "run":
             op = ghost.ops[place]
             ghost, broken = self._device.run(ghost, place)
@@ -55,17 +56,27 @@ class RowsModel(RowsJudging):
             step = self.cores.step(core, self._device.answer(ghost, place))
             return self._told(state, step, env, self._device.tell(ghost, place), tuple(broken))
         if kind == "fail":
-            bounds = env.bounds._replace(failures=env.bounds.failures - 1)
-            env = self._one(env._replace(bounds=bounds))
-            return Taken(State(core, self._device.fail(ghost, place), env), FAULT)
+            return self._device_failed(state, place, has_begun=len(event) > 4)
         answer = self._device.answer(ghost, place)
         ghost = self._device.tell(ghost, place)
         if isinstance(answer, SavePublished | SaveCancelled):
             return self._freeze_answered(state, answer, ghost)
         step = self.cores.step(core, answer)
-        if isinstance(answer, WriteFailed):
-            env = env._replace(is_failed=self.cores.all[step.core].view.failure is not None)
+        if isinstance(answer, WriteFailed) and not isinstance(step.answer, Ignored):
+            env = env._replace(is_failed=True)
         return self._told(state, step, env, ghost)
+
+    def _device_failed(self, state: State, place: int, *, has_begun: bool) -> Taken:
+        """A command ends badly; a copy perhaps after the machine was told that a device took it."""
+        core, ghost, env = state
+        marks, broken = FAULT, tuple[Broken, ...]()
+        if has_begun:
+            step = self.cores.step(core, self._device.answer(ghost, place))
+            begun = self._told(state, step, env, self._device.tell(ghost, place))
+            core, ghost, env = cast("State", begun.state)
+            marks, broken = FAULT | step.marks, begun.broken
+        env = self._one(env._replace(bounds=env.bounds._replace(failures=env.bounds.failures - 1)))
+        return Taken(State(core, self._device.fail(ghost, place), env), marks, broken)
 
     def _freeze_answered(self, state: State, answer: SavePublished | SaveCancelled, ghost: Ghost) -> Taken:
         """The calling thread goes on: it publishes or cancels, unless a reset took the reservation from it."""
@@ -125,8 +136,9 @@ class RowsModel(RowsJudging):
         """One event as a line of a story."""
         actor, kind, *more = event
         if actor == "device":
+            late = f", {more[2]}" if len(more) > 2 else ""
             verb = {"run": "carries out", "tell": "tells of", "fail": "fails at"}[str(kind)]
-            return f"device {verb} the {more[1]}"
+            return f"device {verb} the {more[1]}{late}"
         if kind == "start":
             return f"engine starts a step: {more[1]}"
         if kind == "materialize":
