@@ -13,8 +13,8 @@ EXPECTS: Final[Mapping[str, Marks]] = MappingProxyType(
             rules="1-3 5-9 11 15 18 23 X01 X02 X03 X04 X05",
             events=(
                 "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
-                "GatherBegan GatherCompleted LeaseFinished LeaseOpened SavePublished ScatterCompleted "
-                "StepConsumed StepDiscarded TokensScheduled WaitTimedOut"
+                "GatherBegan GatherCompleted LeaseFinished LeaseOpened PolicyRegistered SavePublished "
+                "ScatterCompleted StepConsumed StepDiscarded TokensScheduled WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows PublishStored ReleaseBuffers ScatterRows ScheduleGather",
             goals="prefix_shared",
@@ -25,8 +25,8 @@ EXPECTS: Final[Mapping[str, Marks]] = MappingProxyType(
             rules="1-3 5-9 11 15 18 23 X01 X02 X03 X04 X05",
             events=(
                 "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
-                "GatherBegan GatherCompleted LeaseFinished LeaseOpened SavePublished ScatterCompleted "
-                "StepConsumed StepDiscarded TokensScheduled WaitTimedOut"
+                "GatherBegan GatherCompleted LeaseFinished LeaseOpened PolicyRegistered SavePublished "
+                "ScatterCompleted StepConsumed StepDiscarded TokensScheduled WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows PublishStored ReleaseBuffers ScatterRows ScheduleGather",
             goals="no_capacity prefix_shared",
@@ -37,8 +37,8 @@ EXPECTS: Final[Mapping[str, Marks]] = MappingProxyType(
             rules="1-3 5-9 11 15 18 23 X01 X02 X03 X04 X05",
             events=(
                 "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
-                "GatherBegan GatherCompleted LeaseFinished LeaseOpened SavePublished ScatterCompleted "
-                "StepConsumed StepDiscarded TokensScheduled WaitTimedOut"
+                "GatherBegan GatherCompleted LeaseFinished LeaseOpened PolicyRegistered SavePublished "
+                "ScatterCompleted StepConsumed StepDiscarded TokensScheduled WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows PublishStored ReleaseBuffers ScatterRows ScheduleGather",
             goals="no_capacity prefix_shared shared_before_its_rows",
@@ -49,8 +49,8 @@ EXPECTS: Final[Mapping[str, Marks]] = MappingProxyType(
             rules="1-3 5-9 11 15 18 20 X01 X02 X03 X04 X05",
             events=(
                 "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
-                "GatherBegan GatherCompleted LeaseFinished LeaseOpened SavePublished ScatterCompleted "
-                "StepConsumed TokensScheduled WaitTimedOut"
+                "GatherBegan GatherCompleted LeaseFinished LeaseOpened PolicyRegistered SavePublished "
+                "ScatterCompleted StepConsumed TokensScheduled WaitTimedOut"
             ),
             commands=(
                 "CopyDeferred CopyPage FreezeRows GatherRows PublishStored ReleaseBuffers ScatterRows ScheduleGather"
@@ -63,8 +63,8 @@ EXPECTS: Final[Mapping[str, Marks]] = MappingProxyType(
             rules="1 3 5-9 11 15 18 X01 X02 X04 X05",
             events=(
                 "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
-                "LeaseFinished LeaseOpened SavePublished ScatterCompleted StepConsumed StepDiscarded "
-                "TokensScheduled WaitTimedOut"
+                "LeaseFinished LeaseOpened PolicyRegistered SavePublished ScatterCompleted StepConsumed "
+                "StepDiscarded TokensScheduled WaitTimedOut"
             ),
             commands="CopyPage FreezeRows PublishRemoved PublishStored ReleaseBuffers ScatterRows",
             goals="no_capacity removed_under_pressure",
@@ -75,8 +75,8 @@ EXPECTS: Final[Mapping[str, Marks]] = MappingProxyType(
             rules="1-3 5-9 11 15 18 X01 X02 X03 X04 X05",
             events=(
                 "AllocationRequested BatchDropped BatchSaveRequested BatchStarted ConsumeRequested CopyBegan "
-                "CopyCompleted GatherBegan GatherCompleted LeaseFinished LeaseOpened SavePublished "
-                "ScatterCompleted StepConsumed TokensScheduled WaitTimedOut"
+                "CopyCompleted GatherBegan GatherCompleted LeaseFinished LeaseOpened PolicyRegistered "
+                "SavePublished ScatterCompleted StepConsumed TokensScheduled WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows PublishStored ReleaseBuffers ScatterRows ScheduleGather",
             goals="no_capacity prefix_shared shared_before_its_rows",
@@ -87,8 +87,8 @@ EXPECTS: Final[Mapping[str, Marks]] = MappingProxyType(
             rules="1-3 5-9 11 15 18 X01 X02 X03 X04 X05",
             events=(
                 "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
-                "GatherBegan GatherCompleted LeaseFinished LeaseOpened LeasePreempted SavePublished "
-                "ScatterCompleted StepConsumed TokensScheduled WaitTimedOut"
+                "GatherBegan GatherCompleted LeaseFinished LeaseOpened LeasePreempted PolicyRegistered "
+                "SavePublished ScatterCompleted StepConsumed TokensScheduled WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows PublishStored ReleaseBuffers ScatterRows ScheduleGather",
             goals="prefix_shared",
@@ -99,8 +99,8 @@ EXPECTS: Final[Mapping[str, Marks]] = MappingProxyType(
             rules="1 3 5-9 11 15 18 X01 X02 X04 X05",
             events=(
                 "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
-                "LeaseFinished LeaseOpened SavePublished ScatterCompleted StepConsumed StepDiscarded "
-                "TokensScheduled WaitTimedOut"
+                "LeaseFinished LeaseOpened PolicyRegistered SavePublished ScatterCompleted StepConsumed "
+                "StepDiscarded TokensScheduled WaitTimedOut"
             ),
             commands="CopyPage FreezeRows PublishStored ReleaseBuffers ScatterRows",
             errors="RequestInStep WaitTimeout",
@@ -110,11 +110,33 @@ EXPECTS: Final[Mapping[str, Marks]] = MappingProxyType(
             rules="1 3 5-9 11 15 18 X01 X02 X04 X05",
             events=(
                 "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
-                "LeaseFinished LeaseOpened SavePublished ScatterCompleted StepConsumed StepDiscarded "
-                "TokensScheduled WaitTimedOut"
+                "LeaseFinished LeaseOpened PolicyRegistered SavePublished ScatterCompleted StepConsumed "
+                "StepDiscarded TokensScheduled WaitTimedOut"
             ),
             commands="CopyPage FreezeRows PublishStored ReleaseBuffers ScatterRows",
             errors="RequestInStep RowsOwed WaitTimeout",
+            family="R",
+        ),
+        "in-chunks": marks(
+            rules="1 3 5-9 11 15 18 X01 X02 X04 X05",
+            events=(
+                "AllocationRequested BatchDropped BatchSaveRequested BatchStarted ConsumeRequested CopyBegan "
+                "CopyCompleted LeaseFinished LeaseOpened PolicyRegistered SavePublished ScatterCompleted "
+                "StepConsumed TokensScheduled WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows PublishStored ReleaseBuffers ScatterRows",
+            errors="PageExhausted RequestInStep WaitTimeout",
+            family="R",
+        ),
+        "whole-prompt": marks(
+            rules="1 3 5-9 11 15 18 X01 X02 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
+                "LeaseFinished LeaseOpened PolicyRegistered SavePublished ScatterCompleted StepConsumed "
+                "StepDiscarded TokensScheduled WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows PublishStored ReleaseBuffers ScatterRows",
+            errors="RequestInStep WaitTimeout",
             family="R",
         ),
         "reset": marks(

@@ -12,8 +12,9 @@ END_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "page-under-a-reader": marks(
             rules="1 3-9 11 17-18 20 22",
             events=(
-                "ConsumeAbandoned ConsumeRequested CopyBegan CopyCompleted RowsCopiedOut SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeAbandoned ConsumeRequested CopyBegan CopyCompleted PolicyRegistered RowsCopiedOut "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyPage FreezeRows ReleaseBuffers ScatterRows",
             goals=(
@@ -83,8 +84,8 @@ END_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
             rules="1-9 11 14 17-18 20 22-23",
             events=(
                 "ConsumeAbandoned ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted "
-                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
-                "WaitTimedOut"
+                "PolicyRegistered SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded "
+                "StepStarted WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -97,8 +98,9 @@ END_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "name-not-emitted": marks(
             rules="1-9 11 14 17-18 20-22",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -111,8 +113,8 @@ END_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "hidden-not-emitted": marks(
             rules="1-9 11 14-15 17-18 20-23",
             events=(
-                "CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished SaveRequested "
-                "ScatterCompleted StepDiscarded StepStarted WaitTimedOut"
+                "CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered SavePublished "
+                "SaveRequested ScatterCompleted StepDiscarded StepStarted WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -125,8 +127,8 @@ END_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "step-given-up": marks(
             rules="1 3-9 11 14-15 17-18 20-22",
             events=(
-                "CopyBegan CopyCompleted SavePublished SaveRequested ScatterCompleted StepDiscarded StepDropped "
-                "StepStarted WaitTimedOut"
+                "CopyBegan CopyCompleted PolicyRegistered SavePublished SaveRequested ScatterCompleted "
+                "StepDiscarded StepDropped StepStarted WaitTimedOut"
             ),
             commands="CopyPage FreezeRows ReleaseBuffers ScatterRows",
             goals="discarded dropped hit_marked only_ends save_waits_written unreadable",
@@ -136,8 +138,9 @@ END_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "hit-with-a-hole": marks(
             rules="1-9 11 14-15 17-18 20 22",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -151,8 +154,9 @@ END_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "named-blocks": marks(
             rules="1-9 11 14-15 17-18 20-23",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepDropped StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepDropped StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -167,8 +171,8 @@ END_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
             rules="1-12 14 16-18 20 22-24",
             events=(
                 "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted GatherFailed "
-                "ResetRequested SaveCancelled SavePublished SaveRequested ScatterCompleted StepConsumed "
-                "StepDiscarded StepStarted WaitTimedOut WriteFailed"
+                "PolicyRegistered ResetRequested SaveCancelled SavePublished SaveRequested ScatterCompleted "
+                "StepConsumed StepDiscarded StepStarted WaitTimedOut WriteFailed"
             ),
             commands="CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -186,8 +190,8 @@ END_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
             rules="1-9 11-14 17-18 20 22-23",
             events=(
                 "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted GatherFailed "
-                "ResetRequested SaveCancelled SavePublished SaveRequested ScatterCompleted StepConsumed "
-                "StepDiscarded StepStarted WaitTimedOut WriteFailed"
+                "PolicyRegistered ResetRequested SaveCancelled SavePublished SaveRequested ScatterCompleted "
+                "StepConsumed StepDiscarded StepStarted WaitTimedOut WriteFailed"
             ),
             commands="CopyPage FreezeRows GatherRows PreserveRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -218,17 +222,18 @@ END_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
             family="R",
         ),
         "reset-behind-a-write": marks(
-            rules="1 3-11 16-18 20 22 24",
+            rules="1 3-12 16-18 20 22 24",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted ResetRequested SavePublished SaveRequested "
-                "ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted PolicyRegistered ResetRequested SaveCancelled "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut WriteFailed"
             ),
             commands="CopyDeferred CopyPage FreezeRows ReleaseBuffers ScatterRows",
             goals=(
-                "claimed_in_transit consumer_waits_page_copy discarded fenced_write_ends finished_pending "
+                "claimed_in_transit consumer_waits_page_copy discarded fault fenced_write_ends finished_pending "
                 "only_ends reset_at_rest reset_refused save_waits_host_ready save_waits_written write_fenced"
             ),
-            errors="WaitTimeout",
+            errors="WaitTimeout WriteFailed",
             family="R",
         ),
         "reset-with-a-step": marks(
@@ -250,8 +255,8 @@ END_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
             rules="1-12 14 16-18 20 22-24",
             events=(
                 "ConsumeAbandoned ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted "
-                "GatherFailed ResetRequested RowsCopiedOut SaveCancelled SavePublished SaveRequested "
-                "ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut WriteFailed"
+                "GatherFailed PolicyRegistered ResetRequested RowsCopiedOut SaveCancelled SavePublished "
+                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut WriteFailed"
             ),
             commands="CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -268,9 +273,9 @@ END_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "shut-down": marks(
             rules="1-11 14-18 20 22-23",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SaveCancelled "
-                "SavePublished SaveRequested ScatterCompleted ShutdownRequested StepConsumed StepDiscarded "
-                "StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SaveCancelled SavePublished SaveRequested ScatterCompleted ShutdownRequested StepConsumed "
+                "StepDiscarded StepStarted WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(

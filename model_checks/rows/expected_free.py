@@ -12,8 +12,9 @@ FREE_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "two-steps-hidden": marks(
             rules="1-9 11 14 17-18 20 22-23",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -27,8 +28,9 @@ FREE_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "three-steps-hidden": marks(
             rules="1-9 11 14 17-18 20 22-23",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -42,8 +44,8 @@ FREE_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "two-steps-deferred": marks(
             rules="1-11 14 16-18 20 22",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepStarted WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -59,8 +61,8 @@ FREE_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "two-steps-mixed": marks(
             rules="1-11 14 16-18 20-23",
             events=(
-                "CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished SaveRequested "
-                "ScatterCompleted StepDiscarded StepStarted WaitTimedOut"
+                "CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered SavePublished "
+                "SaveRequested ScatterCompleted StepDiscarded StepStarted WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -76,8 +78,8 @@ FREE_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "aborted-and-preempted": marks(
             rules="1-11 14 16-18 20 22-23",
             events=(
-                "CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished SaveRequested "
-                "ScatterCompleted StepDiscarded StepStarted WaitTimedOut"
+                "CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered SavePublished "
+                "SaveRequested ScatterCompleted StepDiscarded StepStarted WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -93,8 +95,9 @@ FREE_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "two-steps-given-up": marks(
             rules="1-9 11 14 17-18 20-23",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepDropped StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepDropped StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -108,8 +111,9 @@ FREE_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "whole-blocks": marks(
             rules="1-9 11 14 17-18 20 22-23",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -123,8 +127,9 @@ FREE_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "row-by-row": marks(
             rules="1-9 11 14 17-18 20 22-23",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -138,9 +143,9 @@ FREE_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "protocol-breaking": marks(
             rules="1-11 14-18 20 22-24",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted ResetRequested "
-                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepDropped StepStarted "
-                "WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "ResetRequested SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded "
+                "StepDropped StepStarted WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -162,9 +167,9 @@ FREE_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "protocol-breaking-and-shutdown": marks(
             rules="1-11 14-18 20 22-23",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SaveCancelled "
-                "SavePublished SaveRequested ScatterCompleted ShutdownRequested StepConsumed StepDiscarded "
-                "StepDropped StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SaveCancelled SavePublished SaveRequested ScatterCompleted ShutdownRequested StepConsumed "
+                "StepDiscarded StepDropped StepStarted WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(

@@ -12,8 +12,9 @@ ROW_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "same-step-hit": marks(
             rules="1-9 11 13-14 17-18 20 22-23",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -27,8 +28,9 @@ ROW_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "same-step-hit-on-fresh-blocks": marks(
             rules="1-9 11 14 17-18 20 22-23",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -42,8 +44,9 @@ ROW_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "same-step-hit-on-deferred-rows": marks(
             rules="1-11 14 16-18 20 22-23",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -59,8 +62,9 @@ ROW_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "raw-claims-at-the-save": marks(
             rules="1-11 14 16-18 20-23",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -74,8 +78,9 @@ ROW_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "delayed-read": marks(
             rules="1-9 11 13-14 17-18 20 22",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyPage FreezeRows GatherRows PreserveRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -88,8 +93,9 @@ ROW_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "rows-that-look-absent": marks(
             rules="1-11 14 16-18 20-22",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -104,8 +110,9 @@ ROW_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "read-holds-buffers": marks(
             rules="1-11 14 16-18 20 22",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -136,8 +143,9 @@ ROW_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "growing-deferred-write": marks(
             rules="1-11 14 16-18 20-23",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -153,8 +161,9 @@ ROW_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "rewritten-by-its-own-write": marks(
             rules="1-11 14 16-18 20 22",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -169,8 +178,9 @@ ROW_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "one-write-a-request": marks(
             rules="1-11 14 16-18 20 22",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -185,8 +195,8 @@ ROW_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "abort-keeps-its-rows": marks(
             rules="1-11 14 16-18 20 22",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepStarted WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -250,8 +260,9 @@ ROW_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "byte-budget": marks(
             rules="1-11 14 16-18 20 22",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -266,8 +277,9 @@ ROW_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "two-deferred-names": marks(
             rules="1-11 14 16-18 20-22",
             events=(
-                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted SavePublished "
-                "SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
             goals=(
@@ -282,8 +294,8 @@ ROW_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
         "late-completion": marks(
             rules="1 3-11 16-18 20 22",
             events=(
-                "CopyBegan CopyCompleted SavePublished SaveRequested ScatterCompleted StepDiscarded StepStarted "
-                "WaitTimedOut"
+                "CopyBegan CopyCompleted PolicyRegistered SavePublished SaveRequested ScatterCompleted "
+                "StepDiscarded StepStarted WaitTimedOut"
             ),
             commands="CopyDeferred CopyPage FreezeRows ReleaseBuffers ScatterRows",
             goals=(
