@@ -253,7 +253,7 @@ LEASE_MUTANTS: Final[tuple[Mutant, ...]] = (
         "        del tables.snapshots[key]",
         "    return",
         "blocks/lawless-one-fence",
-        "L02",
+        "I22",
         "A snapshot outlives the change of its lease.",
         "B13",
     ),
