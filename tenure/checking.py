@@ -213,7 +213,7 @@ def explain(file: Path, *, everything: bool, write_test: Path | None, hypothesis
 
     Raises:
         CounterexampleFileError: the file is no counterexample.
-        NoWalkError: no byte-driven walk goes along it.
+        NotOfferedError: the model does not go along it any more.
     """
     story = load(file)
     if write_test is not None:

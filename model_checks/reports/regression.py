@@ -1,16 +1,11 @@
 """A counterexample as a test: one that stands by itself, and one line for Hypothesis."""
 
 import re
-from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, ClassVar, Final
+from typing import Final
 
-from tenure.core.errors.base import ContractError
-from tenure.core.errors.base import Scope as Damage
 from tenure.model_checks.scopes import scope_named
 from tenure.model_checks.stories import Story
-
-WALKS: Final = "tenure.model_checks.walks"
+from tenure.model_checks.walks.codes import encode_events
 
 _TEST: Final = '''"""A counterexample of {scope} that must not come back; written by `tenure explain --write-test`."""
 
@@ -26,18 +21,6 @@ def test_{name}_holds() -> None:
 
     assert Outcome.MENDED is replayed.outcome, replayed.how
 '''
-
-
-@dataclass(eq=False)
-class NoWalkError(ContractError):
-    """There is no walk driven by bytes that could go along a counterexample."""
-
-    scope: ClassVar[Damage] = Damage.REQUEST
-    model: str
-
-    def sentence(self) -> str:
-        """The message."""
-        return f"{WALKS} has no byte-driven walk of {self.model}, so that no example can be pinned; use --write-test"
 
 
 def regression_test(story: Story) -> str:
@@ -56,12 +39,8 @@ def example_line(story: Story) -> str:
     """The decorator that pins the counterexample in a test of byte-driven walks.
 
     Raises:
-        NoWalkError: there is no such walk.
+        NotOfferedError: the model does not go along it any more.
         UnknownScopeError: there is no such scope any more.
     """
-    try:
-        encode: Any = import_module(WALKS).encode_events
-        model = scope_named(story.scope).make()
-        return f"@example({encode(model, [tuple(told.event) for told in story.events], story.initial)!r})"
-    except (ModuleNotFoundError, AttributeError, NotImplementedError):
-        raise NoWalkError(story.model) from None
+    model = scope_named(story.scope).make()
+    return f"@example({encode_events(model, [tuple(told.event) for told in story.events], story.initial)!r})"
