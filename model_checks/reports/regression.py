@@ -1,8 +1,9 @@
 """A counterexample as a test: one that stands by itself, and one line for Hypothesis."""
 
 import re
-from typing import Final
+from typing import Final, cast
 
+from tenure.model_checks.model import Event
 from tenure.model_checks.scopes import scope_named
 from tenure.model_checks.stories import Story
 from tenure.model_checks.walks.codes import encode_events
@@ -43,4 +44,5 @@ def example_line(story: Story) -> str:
         UnknownScopeError: there is no such scope any more.
     """
     model = scope_named(story.scope).make()
-    return f"@example({encode_events(model, [tuple(told.event) for told in story.events], story.initial)!r})"
+    events = [cast("Event", tuple(told.event)) for told in story.events]
+    return f"@example({encode_events(model, events, story.initial)!r})"
