@@ -252,7 +252,8 @@ def on_destination_activated(edit: Edit, event: DestinationActivated) -> Done:
         hold_fresh(edit, lease, list(reservation.fresh))
     set_allocated(edit, lease, min(blocks * tables.block_size, lease.prompt_tokens))
     if tables.shares(lease):
-        _publish_fresh(edit, lease, len(hits), blocks)
+        # I15: of the prompt's last block only the prompt was transferred, whatever output named it before.
+        _publish_fresh(edit, lease, len(hits), min(blocks, lease.prompt_tokens // tables.block_size))
     return Done()
 
 

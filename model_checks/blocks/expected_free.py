@@ -66,6 +66,20 @@ FREE_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
                 "reservation_given_back shared_by_two tail_resolved"
             ),
         ),
+        "output-transferred-again": marks(
+            rules="1-12 15 18-19 24-27 29-35 L01 L02",
+            events=(
+                "LeaseOpened AllocationRequested TokensComputed TokenGenerated GrowthScheduled StepComputed "
+                "LeasePreempted LeaseFinished DestinationRequested ExternalPrefixRequested DestinationActivated "
+                "DestinationCancelled"
+            ),
+            commands="PublishRemoved PublishStored",
+            goals=(
+                "destination_cancelled_with_pins destination_partial_tail destination_with_prefix duplicate_cached "
+                "duplicate_evicted duplicate_promoted evicted_silently full_hit leaf_before_parent preempted "
+                "reservation_given_back tail_resolved"
+            ),
+        ),
         "one-batch": marks(
             rules="1 3-7 10-13 15 18-19 24-27 29-35 L01 L02",
             events=(

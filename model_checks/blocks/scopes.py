@@ -137,6 +137,13 @@ FREE: Final[tuple[Free, ...]] = (
         Habits(1, singles=True, destinations=True, externals=True),
         _QUICK,
     ),
+    Free(
+        "output-transferred-again",
+        3,
+        [request("E", [0, 0, 1], 1)],
+        Habits(singles=True, batches=True, preempts=True, aborts=True, destinations=True, externals=True),
+        _QUICK,
+    ),
     Free("one-batch", 3, [request("A", [0, 0, 1], 2), _B], Habits(1, batches=True), _QUICK),
     Free("one-reservation", 2, [request("A", [0, 0], 1)], Habits(2, singles=True, decode=(1, 2)), _QUICK),
     Free(

@@ -12,6 +12,15 @@ _STEPS: Final = "tenure.core.blocks.steps"
 _TAGS: Final = "tenure.core.blocks.tags"
 
 LEASE_MUTANTS: Final[tuple[Mutant, ...]] = (
+    Mutant(
+        "B-transferred-tail-visible",
+        _RESERVATIONS,
+        "min(blocks, lease.prompt_tokens // tables.block_size))\n    return Done()",
+        "blocks)\n    return Done()",
+        "blocks/output-transferred-again",
+        "I15",
+        "A tail that output once filled is visible as soon as its prompt is transferred in.",
+    ),
     # --- Leases and their blocks -------------------------------------------------------------------
     Mutant(
         "B-block-end-off-by-one",

@@ -124,7 +124,11 @@ def activate(state: OracleState, request: RequestId, number: ReservationId) -> l
         else:
             entry.copy = state.pool.allocate_private(capacity)
             if entry.sequence_hash is not None and state.shares(lease):
-                visible = state.pool.cache_private(entry.copy, entry.sequence_hash, request)
+                # I15: of the prompt's last block only the prompt was transferred, whatever output named it before.
+                if (position + 1) * lease.block_size <= lease.sequence.prompt_tokens:
+                    visible = state.pool.cache_private(entry.copy, entry.sequence_hash, request)
+                else:
+                    entry.pending_cache = True
         walked.append(publishable(lease, position, visible))
     lease.allocated = min(total * lease.block_size, lease.sequence.prompt_tokens)
     del state.reservations[number]

@@ -154,6 +154,32 @@ def test_a_destination_publishes_full_blocks_and_keeps_its_tail_private() -> Non
     assert machine.view().leases["r"].pending_cache == (False, False, False)
 
 
+def test_i15_a_tail_that_output_once_filled_is_not_visible_when_the_prompt_is_transferred_again() -> None:
+    """Only the prompt was transferred: whoever shared the block would read output that nobody computed."""
+    machine = Machine(2, kv_events=True)
+    machine.open("r", range(6), 2)
+    machine.allocate("r", 6)
+    machine.finalize("r", 0, 6)
+    for _ in range(2):
+        machine.generate("r")
+    machine.allocate("r", 8)
+    machine.finalize("r", 6, 8)
+    tail = machine.hashes("r")[1]
+    assert tail is not None
+    assert machine.hit(tail)
+    machine.preempt("r")
+    machine.cached("other", [7, 8])
+    machine.finish("other")
+    machine.tell(DestinationActivated("r", machine.reserved(machine.tell(DestinationRequested("r")))))
+
+    assert not machine.hit(tail)
+    assert machine.view().leases["r"].pending_cache == (False, True)
+
+    machine.finalize("r", 6, 8)
+
+    assert machine.hit(tail)
+
+
 def test_a_destination_of_a_partial_block_alone_publishes_nothing() -> None:
     """And one without caching neither."""
     machine = Machine(4, kv_events=True)

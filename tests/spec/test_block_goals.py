@@ -95,6 +95,15 @@ def long_fence() -> History:
     return history
 
 
+def middle_hit() -> History:
+    history = History(config(3))
+    for request, block_hash in ((1, 7), (2, 8), (3, 9)):
+        history.leave_behind(named(request, [block_hash]))
+    history.tell(LeaseOpened(named(4, [8])))
+    history.tell(AllocationRequested(4, 4, 1))
+    return history
+
+
 @pytest.mark.parametrize(
     ("script", "goal"),
     [
@@ -102,6 +111,7 @@ def long_fence() -> History:
         (pinned_twice, "pinned_twice"),
         (fenced_reservation, "fenced_through_reservation"),
         (long_fence, "fence_outlives_tenancies"),
+        (middle_hit, "hit_from_the_middle"),
     ],
 )
 def test_goal_of_a_script_is_reached_at_its_last_event(script: object, goal: str) -> None:
@@ -132,7 +142,7 @@ def test_goals_are_all_reached_by_walks_and_scripts() -> None:
             trace=seed % 2 == 0,
         )
         walk(stream, machine, OracleSubject(), book.observe)
-    for script in (partly_pruned, pinned_twice, fenced_reservation, long_fence):
+    for script in (partly_pruned, pinned_twice, fenced_reservation, long_fence, middle_hit):
         for seen in script().observations:
             book.observe(seen)
 
