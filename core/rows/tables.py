@@ -214,18 +214,19 @@ class Tables:
         may remember what stands for which.
         """
         of = record_key if of is None else of
-        chunks = self.chunks[0:]
-        names = list(self.signatures)
+        names = [tuple(map(of, formats)) for formats in self.signatures]
+        slots = self.chunk_slots.column(0)
+        chunks: list[list[int]] = self.chunks[0:].T.tolist()
         open_chunks = tuple(
-            (*map(int, chunk[:CHUNK_NAMES]), names[int(chunk[CHUNK_NAMES])], self.slots_of(chunk[:, None]).tobytes())
-            for chunk in chunks.T
-            if int(chunk[CHUNK_WRITE]) in self.writes
+            (claim, write, clone, start, stop, names[named], slots[place : place + stop - start].tobytes())
+            for claim, write, clone, start, stop, named, place in chunks
+            if write in self.writes
         )
         clones = self.clones[0:]
         return (
             of(self.config),
             tuple(map(of, self.formats.values())),
-            tuple(self.classes.items()),
+            tuple((name, of(held)) for name, held in self.classes.items()),
             tuple((name, claims.tobytes()) for name, claims in self.newest.items()),
             (self.tenancy.tobytes(), self.batch_row.tobytes()),
             (tuple(sorted(self.identities.items())), self.named.tobytes(), self.wanted.tobytes()),

@@ -211,9 +211,10 @@ class Cores:
             return self._refused(core, record, event, error)
         except Exception as error:
             return crashed(core, event, error)
-        state, numbers = (
-            renumbered(after.state, copying=self._copying) if after.state is not record.state else (after.state, None)
-        )
+        state, numbers = after.state, None
+        if state is not record.state:
+            # A state that copied itself and was just made shares its tables with nobody.
+            state, numbers = renumbered(state, copying=self._copying, in_place=self._copying)
         key = None if numbers is None else self._key(state)
         view = record.view if key is None else self._view(state, key)
         seen = RowObservation(record.view, event, view, after.answer, after.commands)
@@ -269,7 +270,7 @@ def crashed(core: int, event: object, error: Exception) -> CoreStep:
     return CoreStep(core, None, None, (), NOTHING, (broken,), None)
 
 
-def renumbered(state: RowState, *, copying: bool = True) -> tuple[RowState, dict[int, int]]:
+def renumbered(state: RowState, *, copying: bool = True, in_place: bool = False) -> tuple[RowState, dict[int, int]]:
     """The state with its commands numbered 1, 2, ... by a fixed walk, and the new number of each that may be named.
 
     The machine compares these numbers only to list what a command is behind in order, so that the order in which a
@@ -280,12 +281,15 @@ def renumbered(state: RowState, *, copying: bool = True) -> tuple[RowState, dict
     numbers = {old: new for new, old in enumerate(named, 1)}
     if named == [*range(1, tables.next_command)]:
         return state, numbers
-    return renamed(state, numbers, copying=copying), numbers
+    return renamed(state, numbers, copying=copying, in_place=in_place), numbers
 
 
-def renamed(state: RowState, numbers: Mapping[int, int], *, copying: bool = True) -> RowState:
-    """The state with other numbers for its commands; the next one follows the largest."""
-    twin = state.tables.clone()
+def renamed(state: RowState, numbers: Mapping[int, int], *, copying: bool = True, in_place: bool = False) -> RowState:
+    """The state with other numbers for its commands; the next one follows the largest.
+
+    `in_place` makes it of the tables of `state`, which holds nothing from then on.
+    """
+    twin = state.tables if in_place else state.tables.clone()
     twin.next_command = max(numbers.values(), default=0) + 1
     for number, write in twin.writes.items():
         if write.freeze:

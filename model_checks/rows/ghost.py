@@ -15,9 +15,11 @@ from typing import Final, NamedTuple, TypeAlias
 from tenure.core.errors import InvariantViolation
 from tenure.core.rows.commands import (
     CommandAnswer,
+    CopyDeferred,
     CopyPage,
     FreezeRows,
     GatherRows,
+    ReleaseBuffers,
     RowCommand,
     ScatterRows,
 )
@@ -66,6 +68,18 @@ class Ghost(NamedTuple):
     cells: Cells
 
 
+class Live(NamedTuple):
+    """What a forward pass left in its buffers, as symbolic rows.
+
+    Attributes:
+        rows: per name one for each row of the batch.
+        notes: per leftover what stands for it.
+    """
+
+    rows: dict[NameId, list[int]]
+    notes: dict[NameId, int]
+
+
 class _Rooms:
     """What jobs ask of a memory, answered from cells."""
 
@@ -91,23 +105,21 @@ class Device:
     def __init__(self, names: Names, num_slots: int, *, in_pieces: bool) -> None:
         """For a pool of `num_slots` rows under these names."""
         self._names, self._num_slots, self.in_pieces = names, num_slots, in_pieces
+        # What commands are as work, by the objects, which are kept so that no other object gets their place.
+        self._works: dict[tuple[int, int], tuple[Work, RowCommand, Live]] = {}
 
     # --- Issue ------------------------------------------------------------------------------------------------
 
-    def issue(
-        self, ghost: Ghost, commands: Sequence[RowCommand], rows: dict[NameId, list[int]], notes: dict[NameId, int]
-    ) -> tuple[Ghost, list[Broken]]:
-        """Take commands in order; `rows` and leftovers (`notes`) are what a forward pass left in its buffers."""
+    def issue(self, ghost: Ghost, commands: Sequence[RowCommand], live: Live) -> tuple[Ghost, list[Broken]]:
+        """Take commands in order; `live` is what a forward pass left in its buffers."""
         broken: list[Broken] = []
         ops, cells = list(ghost.ops), ghost.cells
         for command in commands:
             try:
-                live = rows if isinstance(command, FreezeRows) else notes if isinstance(command, CopyPage) else {}
-                job = job_of(command, _Rooms(self._names, cells), live)
+                work = self._work(command, cells, live)
             except InvariantViolation as error:
                 broken.append(Broken("R20", str(error)))
                 continue
-            work = Work(command, job, self._names)
             behind = self._behind(command, work, ops)
             broken += races(work, behind, ops)
             cells = self._allocated(command, work, cells, broken)
@@ -115,6 +127,18 @@ class Device:
             op = Op(work, command.command, behind)
             ops.append(op._replace(progress=FAILED, is_known=True) if never_runs else op)
         return settled(Ghost(tuple(ops), cells)), broken
+
+    def _work(self, command: RowCommand, cells: Cells, live: Live) -> Work:
+        """A command as work, made once where memory has no say in it."""
+        key = id(command), id(live)
+        known = self._works.get(key)
+        if known is not None:
+            return known[0]
+        outputs = live.rows if isinstance(command, FreezeRows) else live.notes if isinstance(command, CopyPage) else {}
+        work = Work(command, job_of(command, _Rooms(self._names, cells), outputs), self._names)
+        if not isinstance(command, CopyDeferred | ReleaseBuffers):
+            self._works[key] = work, command, live
+        return work
 
     @staticmethod
     def _behind(command: RowCommand, work: Work, ops: Sequence[Op]) -> int:
@@ -281,7 +305,12 @@ class Device:
     @staticmethod
     def renumbered(ghost: Ghost, numbers: dict[int, int]) -> Ghost:
         """After a transition the machine names commands anew; what it forgot has no number."""
-        return Ghost(tuple(op._replace(number=numbers.get(op.number, 0)) for op in ghost.ops), ghost.cells)
+        named = [numbers.get(op.number, 0) for op in ghost.ops]
+        if named == [op.number for op in ghost.ops]:
+            return ghost
+        return Ghost(
+            tuple(Op(op.work, number, *op[2:]) for op, number in zip(ghost.ops, named, strict=True)), ghost.cells
+        )
 
 
 def settled(ghost: Ghost) -> Ghost:
@@ -290,10 +319,13 @@ def settled(ghost: Ghost) -> Ghost:
     Nobody can tell when: what is gone, or about to go, may not be used by whatever is issued later, and what was issued
     before is ordered. With a release go the commands that only filled what is gone now.
     """
+    releases = [(place, op) for place, op in enumerate(ghost.ops) if op.work.kind == "ReleaseBuffers"]
+    if not releases:
+        return ghost
     ended = sum(1 << place for place, op in enumerate(ghost.ops) if op.has_ended)
     gone, freed = 0, set[int]()
-    for place, op in enumerate(ghost.ops):
-        if op.work.kind == "ReleaseBuffers" and not op.behind & ~ended:
+    for place, op in releases:
+        if not op.behind & ~ended:
             gone |= 1 << place
             freed |= op.work.frees
     if not gone:
@@ -340,8 +372,10 @@ def _replaced(ops: tuple[Op, ...], place: int, op: Op) -> tuple[Op, ...]:
 
 def _without(ops: tuple[Op, ...], gone: int) -> tuple[Op, ...]:
     """The ops that stay, and who is behind whom among them."""
-    kept = [place for place in range(len(ops)) if not gone >> place & 1]
-    return tuple(
-        ops[place]._replace(behind=sum(1 << new for new, old in enumerate(kept) if ops[place].behind >> old & 1))
-        for place in kept
-    )
+    kept = [(1 << place, op) for place, op in enumerate(ops) if not gone >> place & 1]
+    found: list[Op] = []
+    for _, op in kept:
+        old = op.behind
+        behind = sum(1 << place for place, (bit, _) in enumerate(kept) if old & bit) if old else 0
+        found.append(op if behind == old else Op(op.work, op.number, behind, *op[3:]))
+    return tuple(found)

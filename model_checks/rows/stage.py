@@ -6,7 +6,7 @@ The state is the machine's (by number, see `Cores`), the ghost memory, and the e
 from collections.abc import Hashable, Iterable
 from hashlib import blake2b
 from marshal import dumps  # noqa: TID251 - in memory only; its version 2 writes equal values alike
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from tenure.core.config import RowConfig, RowPolicy
 from tenure.core.rows.names import HIDDEN
@@ -19,10 +19,12 @@ from tenure.model_checks.rows.environment import (
     Saved,
     Truth,
 )
-from tenure.model_checks.rows.ghost import Device, Ghost
+from tenure.model_checks.rows.ghost import Device, Ghost, Live
 from tenure.model_checks.rows.plans import NOTE, POLICY, Program, StepPlan
 from tenure.model_checks.rows.telling import cell_changes, show_row, view_changes
 from tenure.spec.rows.memory import Buffer
+
+NO_OUTPUTS: Final = Live({}, {})
 
 
 class State(NamedTuple):
@@ -110,6 +112,8 @@ class RowsStage:
         self._codes: dict[int, bytes] = {}
         self._known: dict[tuple[int, int], Known] = {}
         self._said: dict[tuple[int, int], Judged] = {}
+        # By the plan's object, which is kept so that no other object gets its place.
+        self._lives: dict[tuple[int, int], tuple[Live, StepPlan]] = {}
 
     def initial(self) -> Iterable[State]:
         """Nothing happened."""
@@ -152,7 +156,7 @@ class RowsStage:
             # A completion that the machine does not understand: it lost track of its device or of a builder.
             return Taken(state, step.marks, (*broken, Broken(rule, f"{type(step.error).__name__}: {step.error}")))
         if step.commands:
-            ghost, found = self._device.issue(ghost, step.commands, *self._live(env))
+            ghost, found = self._device.issue(ghost, step.commands, self._live(env))
             broken += tuple(found)
         if step.numbers is not None:
             ghost = self._device.renumbered(ghost, step.numbers)
@@ -160,19 +164,28 @@ class RowsStage:
                 ghost = self._device.freed(ghost, frozenset(buffer_code(Buffer("page", page)) for page in free))
         return Taken(State(step.core, ghost, env if env is state.env else self._one(env)), step.marks, broken)
 
-    def _live(self, env: Environment) -> tuple[dict[str, list[int]], dict[str, int]]:
+    def _live(self, env: Environment) -> Live:
         """What the forward pass of the newest step left in its buffers: rows, and leftovers."""
         if env.plan is not None:
             plan, step = env.plan, env.step
         elif env.saved:
             plan, step = env.saved[-1].plan, env.saved[-1].step
         else:
-            return {}, {}
+            return NO_OUTPUTS
+        known = self._lives.get((id(plan), step))
+        if known is not None:
+            return known[0]
         number = self.names.number
-        rows = {
-            name: [row_code(step, row.node, number[name]) for row in plan.rows] for name in plan.emits if name != NOTE
-        }
-        return rows, {name: row_code(step, 0, number[name]) for name in plan.emits if name == NOTE}
+        live = Live(
+            {
+                name: [row_code(step, row.node, number[name]) for row in plan.rows]
+                for name in plan.emits
+                if name != NOTE
+            },
+            {name: row_code(step, 0, number[name]) for name in plan.emits if name == NOTE},
+        )
+        self._lives[id(plan), step] = live, plan
+        return live
 
     def show(self, code: int) -> str:
         """A symbolic row in words."""

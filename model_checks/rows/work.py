@@ -30,9 +30,23 @@ class Work:
         reads, writes: the cells that it uses.
         early, done, failed: answers due at once, at its end, and at a bad end.
         label: how stories name it.
+        pieces: in how many pieces it can be carried out.
     """
 
-    __slots__ = ("__dict__", "done", "early", "failed", "fills", "frees", "kind", "label", "lane", "moves", "read")
+    __slots__ = (
+        "__dict__",
+        "done",
+        "early",
+        "failed",
+        "fills",
+        "frees",
+        "kind",
+        "label",
+        "lane",
+        "moves",
+        "pieces",
+        "read",
+    )
 
     def __init__(self, command: RowCommand, job: Job, names: Names) -> None:
         """Number the cells of a job."""
@@ -44,6 +58,7 @@ class Work:
         self.read = command.read if isinstance(command, PreserveRows | GatherRows | ScheduleGather) else 0
         self.early, self.done, self.failed = _answers(command)
         self.label = _label(command, self.frees)
+        self.pieces = max(1, len(self.moves) + len(self.fills))
 
     @cached_property
     def reads(self) -> frozenset[int]:
@@ -66,11 +81,6 @@ class Work:
         text = repr((self.kind, self.moves, self.fills, sorted(self.frees), self.early, self.done, self.failed))
         return blake2b(text.encode(), digest_size=16).digest()
 
-    @property
-    def pieces(self) -> int:
-        """In how many pieces it can be carried out."""
-        return max(1, len(self.moves) + len(self.fills))
-
     def conflict(self, other: "Work") -> str | None:
         """What both use, one of them writing or freeing it; None if they may run side by side."""
         cells = (self.writes & (other.writes | other.reads)) | (self.reads & other.writes)
@@ -91,6 +101,7 @@ class Reader(Work):
         self.moves, self.fills, self.frees = tuple((cell, -1) for cell in cells), (), frozenset[int]()
         self.early, self.done, self.failed = (), None, None
         self.label = f"the builder of step {step}"
+        self.pieces = max(1, len(self.moves))
 
     @cached_property
     def writes(self) -> frozenset[int]:

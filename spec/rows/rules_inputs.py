@@ -191,9 +191,9 @@ def names_are_proper(view: RowView) -> Finding:
 def names_keep_what_they_are(seen: RowObservation) -> Finding:
     """R15, of names: registered for good, held in their class for good, and only by a publication."""
     then, now = seen.before, seen.after
-    if then.config != now.config:
+    if then.config is not now.config and then.config != now.config:
         return f"the configuration went from {then.config} to {now.config}"
-    if then.policy != now.policy and not isinstance(seen.event, PolicyRegistered):
+    if then.policy is not now.policy and then.policy != now.policy and not isinstance(seen.event, PolicyRegistered):
         return f"the policy went from {then.policy} to {now.policy} on {type(seen.event).__name__}"
     if now.formats[: len(then.formats)] != then.formats:
         return f"the names went from {then.formats} to {now.formats}"

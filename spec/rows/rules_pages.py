@@ -218,12 +218,14 @@ def _new_clones(seen: RowObservation) -> Finding:
 
 def _holders(seen: RowObservation) -> Finding:
     then, now, event = seen.before, seen.after, seen.event
-    change = Counter({number: clone.holders for number, clone in now.clones.items() if number in then.clones})
-    change.subtract({number: clone.holders for number, clone in then.clones.items()})
+    change = {number: -clone.holders for number, clone in then.clones.items()}
+    for number in change.keys() & now.clones.keys():
+        change[number] += now.clones[number].holders
     for view, sign in ((now, -1), (then, 1)):
         held = [read.clones for read in view.reads.values()] + [write.clones for write in view.fenced.values()]
         for clones in held:
-            change.update(dict.fromkeys(clones, sign))
+            for clone in clones:
+                change[clone] = change.get(clone, 0) + sign
     moved = {number: count for number, count in change.items() if count}
     match event:
         case CopyCompleted(number) | WriteFailed(number) if number in then.writes:

@@ -31,7 +31,7 @@ from tenure.core.rows.events import (
 from tenure.core.rows.names import RowFormat, Schedule
 from tenure.model_checks.model import Broken
 from tenure.model_checks.rows.cells import Names, row_code
-from tenure.model_checks.rows.ghost import Device, Ghost
+from tenure.model_checks.rows.ghost import Device, Ghost, Live
 from tenure.spec.rows.memory import Buffer, Place
 
 M = RowFormat("m", (1,), "uint8", Schedule.JOIN_NEXT_STEP)
@@ -72,7 +72,7 @@ class Bench:
 
     def issue(self, *commands: RowCommand) -> list[Broken]:
         """Commands; what is wrong with them."""
-        self.ghost, broken = self.device.issue(self.ghost, commands, ROWS, {})
+        self.ghost, broken = self.device.issue(self.ghost, commands, Live(ROWS, {}))
         return broken
 
     def run(self, label: str) -> list[Broken]:
