@@ -10,7 +10,7 @@ from rich.text import Text
 
 from tenure.model_checks.stories import Story, Told
 
-SCREEN_LINES: Final = 48
+SCREEN_LINES: Final = 38
 """A longer story is shortened, unless all of it is asked for; a command line adds two."""
 ALSO_MAX: Final = 3
 """Of what else is broken so much is told in a story that is not told in full."""
@@ -153,7 +153,7 @@ def _contradiction(story: Story, width: int, also_max: int) -> Iterator[Line]:
         yield from _labelled("also broken", f"{each.rule}: {each.found}", width)
     if len(story.also) > also_max:
         yield from _labelled("", f"and {len(story.also) - also_max} more", width)
-    bounds = ", ".join(f"{what} {value}" for what, value in story.covers.items())
+    bounds = ", ".join(f"{what} {value}" for what, value in story.covers.items() if value)
     yield from _labelled("scope", f"{story.scope}; {bounds}", width)
     yield from _labelled("comes from", story.scope_source, width)
     yield from _labelled("assumes", story.assumes, width)

@@ -34,6 +34,7 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
             blocks=3,
             pages=2,
             more=faults(abandons=1, tells_copied=True),
+            heavy=7_000,
         ),
         "waits-again": History(
             "D04, D11",
@@ -45,6 +46,7 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
             ),
             blocks=2,
             pages=2,
+            heavy=7_000,
         ),
         "builder-lag": History(
             "W14",
@@ -162,6 +164,7 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
             pages=2,
             more=faults(failures=1),
             resume=3,
+            heavy=20_000,
         ),
         "failed-immediate-write": History(
             "A10",
@@ -176,6 +179,7 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
             pages=2,
             more=faults(failures=1),
             resume=3,
+            heavy=24_000,
         ),
         "failed-read": History(
             "R13",
@@ -200,6 +204,7 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
             pages=2,
             more=faults(failures=1, resets=1),
             resume=2,
+            heavy=12_000,
         ),
         "reset-with-a-step": History(
             "W11, A16",
@@ -223,6 +228,7 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
             pages=2,
             more=faults(failures=1, abandons=1, tells_copied=True),
             resume=3,
+            heavy=21_000,
         ),
         "shut-down": History(
             "R15",
@@ -234,6 +240,7 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
             blocks=2,
             pages=2,
             more=faults(shutdowns=1),
+            heavy=45_000,
         ),
     }
 )

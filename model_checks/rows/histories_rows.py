@@ -7,6 +7,7 @@ from typing import Final
 from tenure.model_checks.rows.plans import NOTE
 from tenure.model_checks.rows.scripts import (
     ALL,
+    AT_ONCE_BEGUN,
     C,
     D,
     H,
@@ -51,6 +52,7 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
                 ),
                 last(*ends("a", "b")),
             ),
+            heavy=26_000,
         ),
         "raw-claims-at-the-save": History(
             "W5",
@@ -84,6 +86,7 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
             ),
             blocks=2,
             pages=4,
+            heavy=9_500,
         ),
         "read-holds-buffers": History(
             "W6",
@@ -94,6 +97,8 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
                 last(*ends("a", "e")),
             ),
             blocks=3,
+            more=AT_ONCE_BEGUN,
+            heavy=7_000,
         ),
         "running-read-is-dropped": History(
             "W8",
@@ -152,6 +157,7 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
                 last(*ends("b")),
             ),
             blocks=2,
+            heavy=12_000,
         ),
         "rows-of-several-sources": History(
             "R16",
@@ -162,6 +168,7 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
                 last(*ends("e", "b")),
             ),
             blocks=3,
+            heavy=41_000,
         ),
         "zeros-among-rows": History(
             "R14",
@@ -193,6 +200,8 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
             ),
             blocks=5,
             budget=4,
+            more=AT_ONCE_BEGUN,
+            heavy=13_000,
         ),
         "two-deferred-names": History(
             "A09",
@@ -204,6 +213,7 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
             ),
             blocks=3,
             budget=3,
+            heavy=20_000,
         ),
         "late-completion": History(
             "A15",

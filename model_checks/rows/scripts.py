@@ -13,6 +13,8 @@ from tenure.model_checks.rows.model import RowsModel
 from tenure.model_checks.rows.plans import AT_ONCE, Change, Script, StepPlan, Token
 
 H, M, C, D = HIDDEN, "m", "c", "d"
+AT_ONCE_BEGUN: Final[Mapping[str, Any]] = MappingProxyType({"begins_apart": False})
+"""A device tells that it took a copy when it runs it: for histories that have too many states otherwise."""
 ALL: Final = object()
 """A step is materialized for all of its requests."""
 
@@ -24,7 +26,7 @@ class History(NamedTuple):
         source: the case, defect or wrong reading it is.
         steps: what the engine does.
         blocks, pages, budget: of the machine; a row has one byte.
-        more: further arguments of the model.
+        more: further arguments of the model; a device tells at any time that it took a copy, unless they say otherwise.
         resume: the step from which the engine goes on after a reset.
         heavy: about how many states it has.
     """
@@ -59,7 +61,8 @@ class History(NamedTuple):
 
     def model(self, expects: Marks = NOTHING) -> RowsModel:
         """The model, built anew; it looks out for the goals that are expected, or for all."""
-        return RowsModel(self.config, Script(self.steps, self.resume), goals=goals_among(expects), **self.more)
+        more = {"begins_apart": True, **self.more}
+        return RowsModel(self.config, Script(self.steps, self.resume), goals=goals_among(expects), **more)
 
 
 def arrive(request: str, tokens: int = 1, *hit: int, nodes: tuple[int, ...] = (), named: bool = False) -> Change:
