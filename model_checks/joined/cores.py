@@ -8,7 +8,7 @@ from struct import Struct
 from typing import Any, Final, TypeAlias
 
 from tenure.core.blocks import values as block_values
-from tenure.core.cache import CacheState, transition
+from tenure.core.cache import CacheState, servable_prefix_blocks, transition
 from tenure.core.config import CacheConfig, RowPolicy
 from tenure.core.errors import TenureError
 from tenure.core.joined.values import CacheCommand, CacheEvent, CacheView
@@ -20,7 +20,12 @@ from tenure.model_checks.model import Broken
 from tenure.model_checks.rows.antecedents import exercised, exercised_by_refusal
 from tenure.model_checks.rows.cores import Core, Cores, CoreStep, crashed, renumbered
 from tenure.spec.blocks.rules import broken_rules as broken_block_rules
-from tenure.spec.joined.rules import CacheObservation, broken_rules, broken_transition_rules
+from tenure.spec.joined.rules import (
+    CacheObservation,
+    broken_rules,
+    broken_transition_rules,
+    shareable_prefix_leaves_a_token,
+)
 from tenure.spec.rows.rule import RowObservation
 from tenure.spec.rows.rules import broken_transition_rules as broken_row_transitions
 
@@ -75,13 +80,14 @@ class JoinedCore(Core):
 class JoinedCores(Cores):
     """All states of one search of the joined cache."""
 
-    def __init__(self, config: CacheConfig, policy: RowPolicy) -> None:
-        """The first state is number 0: the policy is registered, nothing else happened."""
+    def __init__(self, config: CacheConfig, policy: RowPolicy, *, copying: bool = True) -> None:
+        """The first state is number 0: the policy is registered, nothing else happened; `copying` as in `Cores`."""
         self._config = config
-        super().__init__(config.rows, policy)
+        super().__init__(config.rows, policy, copying=copying)
 
     def _begin(self, policy: RowPolicy) -> None:
-        first = transition(CacheState.initial(self._config, copying=True), events.PolicyRegistered(policy)).state
+        nothing = CacheState.initial(self._config, copying=self._copying)
+        first = transition(nothing, events.PolicyRegistered(policy)).state
         self.intern_cache(first)
 
     def packed(self, number: int) -> object:
@@ -140,12 +146,13 @@ class JoinedCores(Cores):
                 after = transition(cache, event)
             except TenureError as error:
                 refused = [f"error {type(error).__name__}", *exercised_by_refusal(seen.rows, event, error)]  # type: ignore[arg-type]
-                if cache.view() != seen:
+                if not self._copying and cache.view() != seen:
                     broken.append(Broken("R15", f"{event} was refused, and changed something"))
                 return CoreStep(core, None, error, (), frozenset(refused), tuple(broken), None)
             except Exception as error:
                 return crashed(core, event, error)
             answer = after.answer
+            broken += _nothing_left(cache, seen, event)
             marks.add(f"event {type(event).__name__}")
             if isinstance(answer, block_values.Exhausted):
                 return CoreStep(core, NO_CAPACITY, None, (), frozenset(marks), (), None)
@@ -157,10 +164,20 @@ class JoinedCores(Cores):
         rows = _row_commands(commands)
         if cache is record.cache:
             return CoreStep(core, answer, None, rows, frozenset(marks), tuple(broken), None)
-        state, numbers = renumbered(cache.rows)
+        state, numbers = renumbered(cache.rows, copying=self._copying)
         number = self.intern_cache(replace(cache, rows=state))
         broken += self.all[number].broken
         return CoreStep(number, answer, None, rows, frozenset(marks), tuple(broken), numbers)
+
+
+def _nothing_left(cache: CacheState, seen: CacheView, event: CacheEvent) -> list[Broken]:
+    """X01: what a request is told that it may share, when it asks for its first blocks."""
+    lease = seen.blocks.leases.get(event.request) if isinstance(event, block_values.AllocationRequested) else None
+    if lease is None or lease.copies:
+        return []
+    assert isinstance(event, block_values.AllocationRequested)
+    found = shareable_prefix_leaves_a_token(seen, event.request, servable_prefix_blocks(cache, event.request))
+    return [] if found is None else [Broken("X01", found)]
 
 
 def _judge(seen: CacheObservation, marks: set[str]) -> list[Broken]:

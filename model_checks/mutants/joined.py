@@ -43,6 +43,15 @@ JOINED_MUTANTS: Final = (
         "B19",
     ),
     _mutant(
+        "whole-prompt-is-a-hit",
+        "leases",
+        "    most = (lease.length - 1) // tables.block_size\n",
+        "    most = lease.length // tables.block_size\n",
+        "whole-prompt",
+        "X01",
+        "All of a prompt is to be shared, and no token is left with which a step would announce the hit.",
+    ),
+    _mutant(
         "owed-rows-abandoned",
         "leases",
         "            raise RowsOwedError(request, block, request)\n",

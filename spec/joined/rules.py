@@ -108,6 +108,17 @@ def visible_hashes_have_their_rows(view: CacheView) -> Finding:
     return None
 
 
+def shareable_prefix_leaves_a_token(view: CacheView, request: RequestId, blocks: int) -> Finding:
+    """X01, of what `servable_prefix_blocks` says: a step announces a hit with the tokens behind it, so one is needed.
+
+    A prompt that is a hit as a whole would be in no step, and its rows be handed to nobody.
+    """
+    size, length = view.config.blocks.block_size, view.blocks.leases[request].length
+    if blocks and blocks * size >= length:
+        return f"{blocks} blocks of {size} are to be shared by request {request!r}, which has {length} tokens"
+    return None
+
+
 def rows_go_to_blocks_of_one_s_own(seen: CacheObservation) -> Finding:
     """X02."""
     if not isinstance(seen.event, SavePublished | BatchDropped):
