@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from struct import Struct
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from tenure.core.blocks import values as block_values
 from tenure.core.cache import CacheState, servable_prefix_blocks, transition
@@ -16,7 +16,7 @@ from tenure.core.rows import events
 from tenure.core.rows.answers import Waiting
 from tenure.core.rows.commands import RowCommand
 from tenure.model_checks.joined.antecedents import exercised_by_join
-from tenure.model_checks.model import Broken
+from tenure.model_checks.model import NOTHING, Broken, Marks
 from tenure.model_checks.rows.antecedents import exercised, exercised_by_refusal
 from tenure.model_checks.rows.cores import Core, Cores, CoreStep, crashed, renumbered
 from tenure.spec.blocks.rules import broken_rules as broken_block_rules
@@ -27,6 +27,7 @@ from tenure.spec.joined.rules import (
     shareable_prefix_leaves_a_token,
 )
 from tenure.spec.rows.rule import RowObservation
+from tenure.spec.rows.rules import broken_rules as broken_row_rules
 from tenure.spec.rows.rules import broken_transition_rules as broken_row_transitions
 
 Call: TypeAlias = CacheEvent | Callable[[CacheState], CacheEvent]
@@ -64,8 +65,7 @@ class JoinedCore(Core):
         """Judge a state: as a whole, and each machine."""
         super().__init__(cache.rows, seen.rows, code)
         self.cache, self.seen = cache, seen
-        whole = (*broken_rules(seen), *broken_block_rules(seen.blocks))
-        self.broken = (*self.broken, *(Broken(*each) for each in whole))
+        self.broken = (*self.broken, *_of_both(seen))
 
     @cached_property
     def left_over(self) -> tuple[str, ...]:
@@ -77,12 +77,22 @@ class JoinedCore(Core):
         return (*view, *found)
 
 
+class Tried(NamedTuple):
+    """What an event led to that nobody goes on from: the answer, or why it was refused."""
+
+    answer: object
+    error: TenureError | None
+    marks: Marks = NOTHING
+    broken: tuple[Broken, ...] = ()
+
+
 class JoinedCores(Cores):
     """All states of one search of the joined cache."""
 
     def __init__(self, config: CacheConfig, policy: RowPolicy, *, copying: bool = True) -> None:
         """The first state is number 0: the policy is registered, nothing else happened; `copying` as in `Cores`."""
         self._config = config
+        self._tries: dict[tuple[int, Hashable], Tried] = {}
         super().__init__(config.rows, policy, copying=copying)
 
     def _begin(self, policy: RowPolicy) -> None:
@@ -133,6 +143,37 @@ class JoinedCores(Cores):
     def _made(self, core: int, event: Any) -> CoreStep:
         return self._called(core, [event])
 
+    def tried(self, core: int, event: Any, token: Hashable) -> Tried:
+        """What one event leads to that nobody goes on from.
+
+        Whether a refusal left everything as it was is asked once for all that are made in a state, by `is_untouched`.
+        """
+        key = core, token
+        found = self._tries.get(key)
+        if found is None:
+            found = self._tries[key] = self._tried(core, event)
+        return found
+
+    def _tried(self, core: int, event: Any) -> Tried:
+        record = self.cache(core)
+        try:
+            after = transition(record.cache, event)
+        except TenureError as error:
+            marks = {f"error {type(error).__name__}", *exercised_by_refusal(record.seen.rows, event, error)}
+            return Tried(None, error, frozenset(marks))
+        except Exception as error:
+            return Tried(None, None, NOTHING, crashed(core, event, error).broken)
+        if after.state is record.cache:
+            return Tried(after.answer, None)
+        now = after.state.view()
+        broken = _judge(CacheObservation(record.seen, event, now, after.answer, after.commands), set())
+        return Tried(after.answer, None, NOTHING, (*broken, *_of_states(now)))
+
+    def is_untouched(self, core: int) -> bool:
+        """Whether a state is what it was when it was found (R15)."""
+        record = self.cache(core)
+        return record.cache.view() == record.seen
+
     def _called(self, core: int, calls: Sequence[Call]) -> CoreStep:
         self.misses += 1
         record = self.cache(core)
@@ -168,6 +209,16 @@ class JoinedCores(Cores):
         number = self.intern_cache(replace(cache, rows=state))
         broken += self.all[number].broken
         return CoreStep(number, answer, None, rows, frozenset(marks), tuple(broken), numbers)
+
+
+def _of_both(seen: CacheView) -> list[Broken]:
+    """What a state breaks of the rules of the join and of the block machine."""
+    return [Broken(*each) for each in (*broken_rules(seen), *broken_block_rules(seen.blocks))]
+
+
+def _of_states(seen: CacheView) -> list[Broken]:
+    """What a state breaks of all rules of states."""
+    return [*(Broken(*each) for each in broken_row_rules(seen.rows)), *_of_both(seen)]
 
 
 def _nothing_left(cache: CacheState, seen: CacheView, event: CacheEvent) -> list[Broken]:

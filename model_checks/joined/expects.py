@@ -154,6 +154,40 @@ EXPECTS: Final[Mapping[str, Marks]] = MappingProxyType(
             errors="ReadFailed RequestInStep WaitTimeout WriteFailed",
             family="R",
         ),
+        "protocol-breaking": marks(
+            rules="1-3 5-9 15 18 22-23 X01 X02 X03 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted CopyBegan CopyCompleted GatherBegan "
+                "GatherCompleted LeaseFinished LeaseOpened LeasePreempted PolicyRegistered SavePublished "
+                "ScatterCompleted StepDiscarded TokensScheduled WaitTimedOut"
+            ),
+            commands=(
+                "CopyPage FreezeRows GatherRows PublishRemoved PublishStored ReleaseBuffers ScatterRows ScheduleGather"
+            ),
+            goals="prefix_shared removed_under_pressure",
+            errors=(
+                "EmptyDependencies HiddenMissing HiddenRows LeaseAlreadyOpen NegativeCount NotForJoin Padding "
+                "PolicyAfterStep PrefixNotResident ReadOrder RequestInStep SaveNotReserved SaveReserved "
+                "ScheduledBeyond ScheduledTwice StepNotBeingConsumed StepNotSaved StepNotStarted UnknownLease "
+                "UnknownReservation UnknownSnapshot UnknownStep WaitTimeout WriteOrder"
+            ),
+            family="R",
+        ),
+        "protocol-breaking-scheduled": marks(
+            rules="1 3 5-6 8-9 15 18 22 X01 X02 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted CopyBegan CopyCompleted LeaseFinished "
+                "LeaseOpened PolicyRegistered SavePublished ScatterCompleted StepDiscarded TokensScheduled"
+            ),
+            commands="CopyPage FreezeRows PublishStored ReleaseBuffers ScatterRows",
+            errors=(
+                "EmptyDependencies HiddenMissing HiddenRows Isolation LeaseAlreadyOpen NegativeCount NotForJoin "
+                "Padding PolicyAfterStep PrefixNotResident ReadOrder RequestInStep RowsOwed SaveNotReserved "
+                "SaveReserved ScheduledBeyond ScheduledTwice StepNotBeingConsumed StepNotSaved StepNotStarted "
+                "UnknownLease UnknownReservation UnknownSnapshot UnknownStep WriteOrder"
+            ),
+            family="R",
+        ),
     }
 )
 """Per scope the marks that must be seen."""

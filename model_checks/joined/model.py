@@ -6,10 +6,10 @@ that these lie: so what is handed out is held against each request's own chain.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from tenure.core.blocks.hashing import IdentityKeys
-from tenure.core.blocks.sequence import BlockIdentity, new_sequence
+from tenure.core.blocks.sequence import BlockIdentity, RequestSequence, new_sequence
 from tenure.core.blocks.values import AllocationRequested, LeaseFinished, LeaseOpened, LeasePreempted
 from tenure.core.cache import servable_prefix_blocks
 from tenure.core.config import CacheConfig
@@ -28,9 +28,12 @@ from tenure.model_checks.model import Broken, Event, Taken
 from tenure.model_checks.rows.cores import CoreStep
 from tenure.model_checks.rows.environment import IDLE, STARTED, Bounds, Environment
 from tenure.model_checks.rows.model import RowsModel
-from tenure.model_checks.rows.plans import POLICY, Change, EngineState, Option, StepPlan, Token, save_of
+from tenure.model_checks.rows.plans import AT_ONCE, POLICY, Change, EngineState, Option, StepPlan, Token, save_of
 from tenure.model_checks.rows.stage import Call as MadeCall
 from tenure.model_checks.rows.stage import State
+
+Kept: TypeAlias = Literal["all", "hits", "none"]
+"""Which steps builders consume: all, those with a hit, or none."""
 
 
 class Request(NamedTuple):
@@ -96,6 +99,8 @@ class JoinedModel(RowsModel):
         tells_copied: bool = False,
         discards: bool = True,
         in_chunks: bool = False,
+        keeps: Kept = "all",
+        copying: bool = True,
     ) -> None:
         """Put a cache under a scheduler.
 
@@ -109,7 +114,10 @@ class JoinedModel(RowsModel):
             discards: steps may be discarded, not only materialized.
             in_chunks: a step may compute one token of a request, not only all that are left; also ahead of the step
                 that is started.
+            keeps: the steps that builders consume; others are discarded before the scheduler's next call.
+            copying: as in `Cores`.
         """
+        self._keeps = keeps
         self._in_chunks = in_chunks
         self._discards = discards
         self._requests, self._emits = requests, emits
@@ -118,7 +126,7 @@ class JoinedModel(RowsModel):
             config.rows,
             _Scheduler(left),
             bounds=bounds,
-            cores=JoinedCores(config, POLICY),
+            cores=JoinedCores(config, POLICY, copying=copying),
             tells_copied=tells_copied,
             is_honest=True,
         )
@@ -194,7 +202,7 @@ class JoinedModel(RowsModel):
                 return super()._answer(state, event)
         return self.cores.call(core, calls, (kind, name))
 
-    def _sequence(self, name: str) -> Any:
+    def _sequence(self, name: str) -> RequestSequence:
         request = self._requests[name]
         size = self._config.block_size
         identities = None
@@ -246,6 +254,8 @@ class JoinedModel(RowsModel):
             computes += [(blocks[place], nodes[(place + 1) * size - 1]) for place in whole]
         batch = tuple(dict.fromkeys(row.request for row in rows))
         consumers: tuple[str | tuple[str, ...], ...] = (batch, "discard") if self._discards else (batch,)
+        if self._keeps == "none" or (self._keeps == "hits" and not hits):
+            consumers = (AT_ONCE,)
         return StepPlan(tuple(changes), tuple(rows), self._emits, tuple(computes), consumers)
 
     # --- What it leads to -------------------------------------------------------------------------------------

@@ -6,8 +6,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 from tenure.core.config import BlockConfig, CacheConfig, RowConfig
 from tenure.core.rows.names import HIDDEN
+from tenure.model_checks.joined.breaking import BreakingJoin
 from tenure.model_checks.joined.expects import EXPECTS
-from tenure.model_checks.joined.model import JoinedModel, Left, Request
+from tenure.model_checks.joined.model import JoinedModel, Kept, Left, Request
 from tenure.model_checks.model import NOTHING, Marks, Model, Scope, ScopeSet
 from tenure.model_checks.rows.environment import Bounds
 
@@ -28,6 +29,10 @@ STRANGERS: Final = {
     "b": Request((5, 5, 2), (7, 8, 9), "red", hashes=(77,)),
 }
 """Two requests of different isolation groups whose first blocks have one hash by chance."""
+SHORT_STRANGERS: Final = {
+    "a": Request((1, 1), (1, 2), hashes=(77,)),
+    "b": Request((5, 5), (7, 8), "red", hashes=(77,)),
+}
 
 
 class Bound(NamedTuple):
@@ -44,6 +49,8 @@ class Bound(NamedTuple):
     kv_events: bool = True
     discards: bool = True
     in_chunks: bool = False
+    keeps: Kept = "all"
+    breaks: bool = False
     sets: frozenset[ScopeSet] = CI
     heavy: int = 20_000
 
@@ -60,7 +67,8 @@ class Bound(NamedTuple):
             ),
             visibility=self.visibility,
         )
-        return JoinedModel(
+        make = BreakingJoin if self.breaks else JoinedModel
+        return make(
             config,
             dict(self.requests),
             self.left,
@@ -68,6 +76,9 @@ class Bound(NamedTuple):
             bounds=self.bounds,
             discards=self.discards,
             in_chunks=self.in_chunks,
+            keeps=self.keeps,
+            # A state that keeps the difference to the one before it could be changed by a call that is refused.
+            copying=not self.breaks,
         )
 
 
@@ -93,6 +104,10 @@ BOUNDS: Final[Mapping[str, Bound]] = MappingProxyType(
             "computed", {"a": Request((1, 1), (1, 2)), "b": Request((1, 1), (1, 2))}, Left(2, (1, 1)), 2, heavy=5_000
         ),
         "reset": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,)), 2, bounds=Bounds(1, 1), heavy=5000),
+        "protocol-breaking": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,), 1), 2, keeps="none", breaks=True),
+        "protocol-breaking-scheduled": Bound(
+            "scheduled", SHORT_STRANGERS, Left(1, (1, 1)), 2, keeps="none", breaks=True
+        ),
         "three-requests-computed": Bound(
             "computed",
             PAIR | {"x": Request((9, 9, 9), (11, 12, 13))},

@@ -72,7 +72,7 @@ class BreakingModel(RowsModel):
         env = state.env
         yield from self._steps_out_of_order(env)
         yield from self._wrong_consumers(env)
-        yield from _strange_completions(self.cores.all[state.core].view)
+        yield from strange_completions(self.cores.all[state.core].view)
         if env.phase == STARTED and env.plan is not None and env.plan.rows and not env.is_failed:
             for place, save in enumerate(_bad_saves(save_of(env.plan), self._config.num_slots)):
                 yield Mistake("R15", save, ("save", place, env.plan))
@@ -113,7 +113,7 @@ class BreakingModel(RowsModel):
                 yield Mistake("R01", RowsCopiedOut(saved.step), ("copied", saved.step))
 
 
-def _strange_completions(view: RowView) -> Iterator[Mistake]:
+def strange_completions(view: RowView) -> Iterator[Mistake]:
     """Completions of nothing, twice, or too early: of every write and read those that its phase does not allow."""
     for write in (CopyBegan, CopyCompleted, ScatterCompleted, WriteFailed):
         yield Mistake("R09", write(NOBODY), write.__name__)
