@@ -71,7 +71,15 @@ class JoinedCore(Core):
     def left_over(self) -> tuple[str, ...]:
         """What a cache at rest must not hold (R18)."""
         seen = self.seen
-        held = {"leases": seen.blocks.leases, "a batch": seen.batch, "ends to tell": seen.ended, "owed": seen.unsaved}
+        held = {
+            "leases": seen.blocks.leases,
+            "reservations": seen.blocks.reservations,
+            "snapshots": seen.blocks.snapshots,
+            "transfers": seen.blocks.dependencies,
+            "a batch": seen.batch,
+            "ends to tell": seen.ended,
+            "owed": seen.unsaved,
+        }
         found = [f"{what}: {value}" for what, value in held.items() if value]
         view = super().left_over
         return (*view, *found)
@@ -92,7 +100,7 @@ class JoinedCores(Cores):
     def __init__(self, config: CacheConfig, policy: RowPolicy, *, copying: bool = True) -> None:
         """The first state is number 0: the policy is registered, nothing else happened; `copying` as in `Cores`."""
         self._config = config
-        self._tries: dict[tuple[int, Hashable], Tried] = {}
+        self._tried_calls: dict[tuple[int, Hashable], Tried] = {}
         super().__init__(config.rows, policy, copying=copying)
 
     def _begin(self, policy: RowPolicy) -> None:
@@ -149,9 +157,9 @@ class JoinedCores(Cores):
         Whether a refusal left everything as it was is asked once for all that are made in a state, by `is_untouched`.
         """
         key = core, token
-        found = self._tries.get(key)
+        found = self._tried_calls.get(key)
         if found is None:
-            found = self._tries[key] = self._tried(core, event)
+            found = self._tried_calls[key] = self._tried(core, event)
         return found
 
     def _tried(self, core: int, event: Any) -> Tried:

@@ -188,6 +188,86 @@ EXPECTS: Final[Mapping[str, Marks]] = MappingProxyType(
             ),
             family="R",
         ),
+        "rows-set-aside": marks(
+            rules="1-3 5-9 11 13 15 18 20 X01 X02 X03 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
+                "GatherBegan GatherCompleted LeaseFinished LeaseOpened PolicyRegistered SavePublished "
+                "ScatterCompleted StepConsumed StepDiscarded TokensScheduled WaitTimedOut"
+            ),
+            commands=(
+                "CopyPage FreezeRows GatherRows PreserveRows PublishRemoved PublishStored ReleaseBuffers "
+                "ScatterRows ScheduleGather"
+            ),
+            goals="no_capacity prefix_shared read_preserved_in_join removed_under_pressure",
+            errors="RequestInStep WaitTimeout",
+            family="R",
+        ),
+        "generated-and-shared": marks(
+            rules="1-3 5-9 11 15 18 X01 X02 X03 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
+                "GatherBegan GatherCompleted GrowthScheduled LeaseFinished LeaseOpened PolicyRegistered "
+                "SavePublished ScatterCompleted StepConsumed StepDiscarded TokenGenerated TokensScheduled "
+                "WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows GatherRows PublishStored ReleaseBuffers ScatterRows ScheduleGather",
+            goals="no_capacity prefix_shared",
+            errors="RequestInStep WaitTimeout",
+            family="R",
+        ),
+        "reserved": marks(
+            rules="1 3 5-9 15 18 X01 X02 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted CopyBegan CopyCompleted "
+                "DecodeReservationReleased DecodeReservationRequested GrowthScheduled LeaseFinished LeaseOpened "
+                "PolicyRegistered ReservedAllocationRequested SavePublished ScatterCompleted StepDiscarded "
+                "TokenGenerated TokensScheduled WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows PublishStored RecordTrace ReleaseBuffers ScatterRows",
+            goals="no_capacity",
+            errors="RequestInStep WaitTimeout",
+            family="R",
+        ),
+        "stored-elsewhere": marks(
+            rules="1 3 5-9 15 18 X01 X02 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted CopyBegan CopyCompleted DependencyAttached "
+                "DependencySatisfied LeaseFinished LeaseOpened PolicyRegistered SavePublished ScatterCompleted "
+                "SnapshotDiscarded StepDiscarded StoreSourcesSnapshotted TokensScheduled WaitTimedOut "
+                "WritesAuthorized"
+            ),
+            commands="CopyPage FreezeRows PublishRemoved PublishStored ReleaseBuffers ScatterRows",
+            goals="no_capacity removed_under_pressure",
+            errors="RequestInStep UnauthorizedWrite WaitTimeout",
+            family="R",
+        ),
+        "abandoned": marks(
+            rules="1-3 5-9 11 15 18 23 X01 X02 X03 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted ConsumeAbandoned ConsumeRequested CopyBegan "
+                "CopyCompleted GatherBegan GatherCompleted LeaseFinished LeaseOpened PolicyRegistered "
+                "RowsCopiedOut SavePublished ScatterCompleted StepConsumed StepDiscarded TokensScheduled "
+                "WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows GatherRows PublishStored ReleaseBuffers ScatterRows ScheduleGather",
+            goals="prefix_shared",
+            errors="RequestInStep WaitTimeout",
+            family="R",
+        ),
+        "shut-down": marks(
+            rules="1-3 5-9 11 15 18 20 X01 X02 X03 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted ConsumeRequested CopyBegan CopyCompleted "
+                "GatherBegan GatherCompleted LeaseFinished LeaseOpened PolicyRegistered SaveCancelled "
+                "SavePublished ScatterCompleted ShutdownRequested StepConsumed StepDiscarded TokensScheduled "
+                "WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows GatherRows PublishStored ReleaseBuffers ScatterRows ScheduleGather",
+            goals="prefix_shared",
+            errors="RequestInStep ShutDown WaitTimeout",
+            family="R",
+        ),
     }
 )
 """Per scope the marks that must be seen."""

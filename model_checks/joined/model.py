@@ -6,7 +6,7 @@ that these lie: so what is handed out is held against each request's own chain.
 """
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from tenure.core.blocks.hashing import IdentityKeys
 from tenure.core.blocks.sequence import BlockIdentity, RequestSequence, new_sequence
@@ -36,6 +36,10 @@ Kept: TypeAlias = Literal["all", "hits", "none"]
 """Which steps builders consume: all, those with a hit, or none."""
 
 
+ASKS_FOR_CAPACITY: Final = ("arrive", "share", "allocate", "reserve")
+"""Calls that wait while there are no blocks."""
+
+
 class Request(NamedTuple):
     """A request of a scope.
 
@@ -44,21 +48,34 @@ class Request(NamedTuple):
         nodes: per token the node of the token tree; requests with other isolation groups have other nodes.
         group: its isolation group.
         hashes: per whole block a hash that is given instead of being made of the tokens.
+        adapter: what its rows are computed with besides the model; requests with others have other nodes.
+        generates: the token that it generates each time, where it generates any; `nodes` are as many as tokens then.
     """
 
     tokens: tuple[int, ...]
     nodes: tuple[int, ...]
     group: str | None = None
     hashes: tuple[int, ...] | None = None
+    adapter: str | None = None
+    generates: int | None = None
 
 
 class Left(NamedTuple):
-    """What the scheduler may still do: steps with tokens, arrivals of each request, preemptions, steps given up."""
+    """What the scheduler may still do.
+
+    Attributes:
+        steps: steps with tokens.
+        arrivals: of each request.
+        preemptions: of any.
+        drops: steps given up.
+        others: tokens generated, reservations and snapshots.
+    """
 
     steps: int
     arrivals: tuple[int, ...]
     preemptions: int = 0
     drops: int = 0
+    others: int = 0
 
 
 class _Scheduler:
@@ -100,6 +117,7 @@ class JoinedModel(RowsModel):
         discards: bool = True,
         in_chunks: bool = False,
         keeps: Kept = "all",
+        acts: frozenset[str] = frozenset(),
         copying: bool = True,
     ) -> None:
         """Put a cache under a scheduler.
@@ -115,8 +133,10 @@ class JoinedModel(RowsModel):
             in_chunks: a step may compute one token of a request, not only all that are left; also ahead of the step
                 that is started.
             keeps: the steps that builders consume; others are discarded before the scheduler's next call.
+            acts: further calls that the scheduler makes, where the model knows any.
             copying: as in `Cores`.
         """
+        self._acts = acts
         self._keeps = keeps
         self._in_chunks = in_chunks
         self._discards = discards
@@ -164,7 +184,7 @@ class JoinedModel(RowsModel):
                 yield "engine", "finish", name
                 continue
             done = track.ahead or track.computed
-            rest = len(self._requests[name].tokens) - done
+            rest = min(lease.allocated_tokens, lease.length) - done
             if left.steps and name not in scheduled and rest > 0:
                 yield "engine", "schedule", name, rest
                 if self._in_chunks and rest > 1:
@@ -209,7 +229,7 @@ class JoinedModel(RowsModel):
         if request.hashes is not None:
             identities = [BlockIdentity(each, None) for each in request.hashes]
             identities += [BlockIdentity(None, None)] * (len(request.tokens) % size > 0)
-        keys = IdentityKeys(isolation_group=request.group)
+        keys = IdentityKeys(isolation_group=request.group, adapter=request.adapter)
         return new_sequence(name, list(request.tokens), 4, size, keys=keys, identities=identities)
 
     def _allocation(self, cache: Any, name: str) -> AllocationRequested:
@@ -279,7 +299,7 @@ class JoinedModel(RowsModel):
         return isinstance(error, RowsOwedError | RequestInStepError) or super()._is_due(env, call, error)
 
     def _judge_refusal(self, state: State, call: MadeCall, marks: set[str], broken: list[Broken]) -> None:
-        if call.event[1] in ("arrive", "allocate") and isinstance(call.step.answer, Waiting):
+        if call.event[1] in ASKS_FOR_CAPACITY and isinstance(call.step.answer, Waiting):
             marks.update(call.step.marks | {"goal no_capacity"})
             return
         super()._judge_refusal(state, call, marks, broken)

@@ -6,11 +6,15 @@ from typing import Any, Final, Literal, NamedTuple
 
 from tenure.core.config import BlockConfig, CacheConfig, RowConfig
 from tenure.core.rows.names import HIDDEN
+from tenure.model_checks.joined.block_calls import BlockCallsJoin
 from tenure.model_checks.joined.breaking import BreakingJoin
+from tenure.model_checks.joined.claims import CLAIMS
 from tenure.model_checks.joined.expects import EXPECTS
 from tenure.model_checks.joined.model import JoinedModel, Kept, Left, Request
-from tenure.model_checks.model import NOTHING, Marks, Model, Scope, ScopeSet
+from tenure.model_checks.model import NOTHING, Model, Scope, ScopeSet
 from tenure.model_checks.rows.environment import Bounds
+
+__all__ = ["BOUNDS", "CLAIMS", "SCOPES"]
 
 SMOKE: Final[frozenset[ScopeSet]] = frozenset({"smoke", "ci", "deep"})
 CI: Final[frozenset[ScopeSet]] = frozenset({"ci", "deep"})
@@ -47,17 +51,20 @@ class Bound(NamedTuple):
     emits: tuple[str, ...] = (HIDDEN,)
     bounds: Bounds = Bounds()
     kv_events: bool = True
+    trace: bool = False
     discards: bool = True
     in_chunks: bool = False
     keeps: Kept = "all"
     breaks: bool = False
+    acts: frozenset[str] = frozenset()
+    tells_copied: bool = False
     sets: frozenset[ScopeSet] = CI
     heavy: int = 20_000
 
     def make(self) -> JoinedModel:
         """The model, built anew."""
         config = CacheConfig(
-            blocks=BlockConfig(capacity=self.blocks, block_size=SIZE, kv_events=self.kv_events),
+            blocks=BlockConfig(capacity=self.blocks, block_size=SIZE, kv_events=self.kv_events, trace=self.trace),
             rows=RowConfig(
                 num_blocks=self.blocks,
                 block_size=SIZE,
@@ -67,7 +74,7 @@ class Bound(NamedTuple):
             ),
             visibility=self.visibility,
         )
-        make = BreakingJoin if self.breaks else JoinedModel
+        make = BreakingJoin if self.breaks else BlockCallsJoin if self.acts else JoinedModel
         return make(
             config,
             dict(self.requests),
@@ -77,6 +84,8 @@ class Bound(NamedTuple):
             discards=self.discards,
             in_chunks=self.in_chunks,
             keeps=self.keeps,
+            acts=self.acts,
+            tells_copied=self.tells_copied,
             # A state that keeps the difference to the one before it could be changed by a call that is refused.
             copying=not self.breaks,
         )
@@ -107,6 +116,48 @@ BOUNDS: Final[Mapping[str, Bound]] = MappingProxyType(
         "protocol-breaking": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,), 1), 2, keeps="none", breaks=True),
         "protocol-breaking-scheduled": Bound(
             "scheduled", SHORT_STRANGERS, Left(1, (1, 1)), 2, keeps="none", breaks=True
+        ),
+        "rows-set-aside": Bound(
+            "computed",
+            {"a": PAIR["a"], "x": Request((9, 9, 9), (11, 12, 13))},
+            Left(3, (2, 1)),
+            2,
+            3,
+            keeps="hits",
+            discards=False,
+            heavy=5_000,
+        ),
+        "generated-and-shared": Bound(
+            "computed",
+            {"a": Request((1,), (1, 2), generates=1), "b": PAIR["a"]},
+            Left(3, (1, 1), 0, 0, 1),
+            2,
+            keeps="hits",
+            discards=False,
+            acts=frozenset({"generate", "grow"}),
+        ),
+        "reserved": Bound(
+            "computed",
+            {"a": Request((1, 1), (1, 2, 3), generates=1)},
+            Left(2, (1,), 0, 0, 2),
+            2,
+            keeps="none",
+            acts=frozenset({"generate", "grow", "grow from reserve", "reserve", "release"}),
+            trace=True,
+        ),
+        "stored-elsewhere": Bound(
+            "computed",
+            {"a": Request((1, 1), (1, 2)), "x": Request((9, 9), (11, 12))},
+            Left(2, (1, 1), 0, 0, 1),
+            1,
+            keeps="none",
+            acts=frozenset({"snapshot", "discard the snapshot", "attach", "satisfy", "authorize", "ask again"}),
+        ),
+        "abandoned": Bound(
+            "computed", {"a": PAIR["a"]}, Left(2, (2,)), 2, bounds=Bounds(abandons=1), keeps="hits", tells_copied=True
+        ),
+        "shut-down": Bound(
+            "computed", {"a": PAIR["a"]}, Left(2, (2,)), 2, bounds=Bounds(shutdowns=1), keeps="hits", discards=False
         ),
         "three-requests-computed": Bound(
             "computed",
@@ -148,9 +199,13 @@ def _scope(name: str) -> Scope:
             "pages": bound.pages,
             "steps": bound.left.steps,
             "preemptions": bound.left.preemptions,
+            "tokens generated, reservations and snapshots": bound.left.others,
             "steps given up": bound.left.drops,
             "failures": bound.bounds.failures,
             "resets": bound.bounds.resets,
+            "abandoned materialize calls": bound.bounds.abandons,
+            "shutdowns": bound.bounds.shutdowns,
+            "calls": "every call in every state" if bound.breaks else "a scheduler's",
         },
         expects=EXPECTS.get(name, NOTHING),
         make=_maker(bound.make),
@@ -165,6 +220,3 @@ def _maker(make: Callable[[], JoinedModel]) -> Callable[[], Model[Any]]:
 
 SCOPES: Final[tuple[Scope, ...]] = tuple(map(_scope, BOUNDS))
 """Every scope of the joined cache."""
-
-CLAIMS: Final[Marks] = frozenset(mark for scope in SCOPES if "ci" in scope.sets for mark in scope.expects)
-"""What all scopes of `ci` together must see."""
