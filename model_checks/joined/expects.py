@@ -268,6 +268,16 @@ EXPECTS: Final[Mapping[str, Marks]] = MappingProxyType(
             errors="RequestInStep ShutDown WaitTimeout",
             family="R",
         ),
+        "adapters": marks(
+            rules="1 3 5-6 8-9 15 18 X01 X02 X04 X05",
+            events=(
+                "AllocationRequested BatchSaveRequested BatchStarted CopyBegan CopyCompleted LeaseFinished "
+                "LeaseOpened PolicyRegistered SavePublished ScatterCompleted StepDiscarded TokensScheduled"
+            ),
+            commands="CopyPage FreezeRows PublishStored ReleaseBuffers ScatterRows",
+            errors="RequestInStep RowsOwed",
+            family="R",
+        ),
     }
 )
 """Per scope the marks that must be seen."""

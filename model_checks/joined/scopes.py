@@ -33,6 +33,11 @@ STRANGERS: Final = {
     "b": Request((5, 5, 2), (7, 8, 9), "red", hashes=(77,)),
 }
 """Two requests of different isolation groups whose first blocks have one hash by chance."""
+ADAPTED: Final = {
+    "a": Request((1, 1, 1), (1, 2, 3), hashes=(77,)),
+    "b": Request((1, 1, 1), (4, 5, 6), hashes=(77,), adapter="french"),
+}
+"""Two requests of equal tokens with different adapters, whose first blocks have one hash by chance."""
 SHORT_STRANGERS: Final = {
     "a": Request((1, 1), (1, 2), hashes=(77,)),
     "b": Request((5, 5), (7, 8), "red", hashes=(77,)),
@@ -106,6 +111,7 @@ BOUNDS: Final[Mapping[str, Bound]] = MappingProxyType(
         "preempted": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,), 1), 2, discards=False),
         "colliding-hashes": Bound("computed", STRANGERS, Left(2, (1, 1)), 4),
         "colliding-hashes-scheduled": Bound("scheduled", STRANGERS, Left(1, (1, 1)), 4, heavy=5_000),
+        "adapters": Bound("scheduled", ADAPTED, Left(1, (1, 1)), 4, keeps="hits", discards=False, heavy=2_000),
         "in-chunks": Bound(
             "computed", {"a": PAIR["a"]}, Left(3, (1,), 0, 1), 2, discards=False, in_chunks=True, heavy=5_000
         ),

@@ -52,6 +52,15 @@ JOINED_MUTANTS: Final = (
         "All of a prompt is to be shared, and no token is left with which a step would announce the hit.",
     ),
     _mutant(
+        "adapter-not-compared",
+        "leases",
+        "repr((keys.isolation_group, keys.adapter))",
+        "repr((keys.isolation_group,))",
+        "adapters",
+        "X05",
+        "A block is shared by whoever has its hash, with whatever adapter its rows were computed.",
+    ),
+    _mutant(
         "owed-rows-abandoned",
         "leases",
         "            raise RowsOwedError(request, block, request)\n",
