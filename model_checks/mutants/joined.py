@@ -117,7 +117,7 @@ JOINED_MUTANTS: Final = (
         "R15",
         "A chunk that begins inside a block goes to the block behind it.",
     ),
-    # Faults that only a scheduler finds which keeps to no protocol: guards that nobody else touches.
+    # Only a scheduler that keeps to no protocol touches this guard.
     _mutant(
         "shares-what-it-asks-for",
         "leases",
@@ -127,16 +127,6 @@ JOINED_MUTANTS: Final = (
         "X05",
         "Whoever asks to share more than it may is given another group's block.",
         "B19",
-    ),
-    _mutant(
-        "saved-without-hidden-rows",
-        "steps",
-        "    if state.rows.tables.policy.hidden and all(each.name != HIDDEN for each in event.outputs):\n"
-        "        raise HiddenMissingError(state.rows.tables.pending)\n",
-        "",
-        "protocol-breaking",
-        "X01",
-        "A step is saved whose blocks become visible without hidden rows.",
     ),
 )
 """Every fault of the joined cache."""

@@ -177,5 +177,33 @@ CASES: Final = (
         "A step that was consumed can be consumed again.",
         "A19",
     ),
+    # What is overtaken by something else.
+    row_mutant(
+        "second-preserve-forgets-the-first",
+        "reads",
+        "np.zeros(len(read.slots), dtype=np.bool_) if read.preserved is None else read.preserved.copy()\n        preserved",
+        "np.zeros(len(read.slots), dtype=np.bool_)\n        preserved",
+        "two-preserves-one-fails",
+        "R13",
+        "Rows of a read are set aside, and what was set aside before is looked for in the pool.",
+    ),
+    row_mutant(
+        "reads-of-those-not-asked-for-stay",
+        "consuming",
+        "        for read in fenced.others:\n            forget_read(edit, read)\n",
+        "",
+        "partial-materialize-overtaken",
+        "R23",
+        "A materialize of some requests that a reset overtook leaves the reads of the others.",
+    ),
+    row_mutant(
+        "reset-opens-again",
+        "resets",
+        "    tables.failure = None\n    return ResetAnswered(True)\n",
+        "    tables.failure = None\n    tables.shut_down = False\n    return ResetAnswered(True)\n",
+        "protocol-breaking-and-shutdown",
+        "R15",
+        "A reset serves calls again after a shutdown.",
+    ),
 )
 """Defects and public cases."""

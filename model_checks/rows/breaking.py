@@ -39,8 +39,9 @@ from tenure.core.rows.events import (
 from tenure.core.rows.lifecycles import READ_LATE, READ_MOVES, WRITE_MOVES
 from tenure.core.rows.names import Output
 from tenure.core.rows.view import RowView
-from tenure.model_checks.model import Broken
-from tenure.model_checks.rows.environment import COPIED, COPYING, IDLE, STARTED, Environment
+from tenure.model_checks.model import Broken, Event
+from tenure.model_checks.rows.cores import CoreStep
+from tenure.model_checks.rows.environment import COPIED, COPYING, IDLE, RESTING, STARTED, WAITING, Environment
 from tenure.model_checks.rows.model import RowsModel
 from tenure.model_checks.rows.plans import POLICY, StepPlan, save_of
 from tenure.model_checks.rows.stage import State
@@ -60,6 +61,18 @@ class Mistake(NamedTuple):
 class BreakingModel(RowsModel):
     """The row machine under an engine that keeps to no protocol."""
 
+    def _callable(self, state: State) -> Iterator[Event]:
+        """As any engine's; this one resets what it shut down."""
+        yield from super()._callable(state)
+        if state.env.is_down:
+            yield ("engine", "reset")
+
+    def _called(self, env: Environment, event: Event, step: CoreStep) -> Environment:
+        after = super()._called(env, event, step)
+        if event[1] != "reset" or not env.is_down:
+            return after
+        return after._replace(is_down=True, bounds=env.bounds)
+
     def _judge_mistakes(self, state: State, marks: set[str], broken: list[Broken]) -> None:
         for mistake in self._mistakes(state):
             step = self.cores.step(state.core, mistake.event, ("mistake", mistake.token))
@@ -72,6 +85,8 @@ class BreakingModel(RowsModel):
         env = state.env
         yield from self._steps_out_of_order(env)
         yield from self._wrong_consumers(env)
+        if env.is_down:
+            yield from self._after_shutdown(env)
         yield from strange_completions(self.cores.all[state.core].view)
         if env.phase == STARTED and env.plan is not None and env.plan.rows and not env.is_failed:
             for place, save in enumerate(_bad_saves(save_of(env.plan), self._config.num_slots)):
@@ -89,8 +104,20 @@ class BreakingModel(RowsModel):
             yield Mistake("R22", StepDropped(integers([0])), "drop")
         yield Mistake("R15", SavePublished(NOBODY), "publish")
         yield Mistake("R15", SaveCancelled(NOBODY), "cancel")
-        if env.saved or env.phase != IDLE:
+        if env.saved or env.phase != IDLE or env.is_down:
             yield Mistake("R15", PolicyRegistered(POLICY), "policy")
+
+    @staticmethod
+    def _after_shutdown(env: Environment) -> Iterator[Mistake]:
+        """Calls that were right if the cache were not shut down."""
+        for saved in env.saved:
+            if not saved.is_fenced and saved.builder in (WAITING, RESTING):
+                batch = tuple(saved.plan.batch)
+                yield Mistake("R15", ConsumeRequested(saved.step, batch), ("materialize", saved.step, batch))
+        if env.phase == STARTED and env.plan is not None:
+            yield Mistake("R15", save_of(env.plan), ("save", env.plan))
+            slots = integers([row.slot for row in env.plan.rows])
+            yield Mistake("R15", StepDropped(slots), ("drop", env.plan))
 
     def _wrong_consumers(self, env: Environment) -> Iterator[Mistake]:
         known = {saved.step for saved in env.saved}

@@ -12,8 +12,10 @@ from tenure.model_checks.rows.breaking import BreakingModel
 from tenure.model_checks.rows.environment import Bounds
 from tenure.model_checks.rows.expected_ends import END_MARKS
 from tenure.model_checks.rows.expected_free import FREE_MARKS
+from tenure.model_checks.rows.expected_overtaken import AFTER_SHUTDOWN, OVERTAKEN_MARKS
 from tenure.model_checks.rows.expected_rows import ROW_MARKS
 from tenure.model_checks.rows.histories_ends import PAGES_AND_ENDS
+from tenure.model_checks.rows.histories_overtaken import OVERTAKEN
 from tenure.model_checks.rows.histories_rows import HITS_AND_WRITES
 from tenure.model_checks.rows.model import RowsModel
 from tenure.model_checks.rows.plans import Script
@@ -27,10 +29,10 @@ LYING: Final = "nothing of hits: some name slots that hold something else, or no
 
 H, C, M = HIDDEN, "c", "m"
 
-HISTORIES: Final = MappingProxyType({**HITS_AND_WRITES, **PAGES_AND_ENDS})
+HISTORIES: Final = MappingProxyType({**HITS_AND_WRITES, **PAGES_AND_ENDS, **OVERTAKEN})
 """Every scenario by name."""
 
-EXPECTED: Final = MappingProxyType({**ROW_MARKS, **END_MARKS, **FREE_MARKS})
+EXPECTED: Final = MappingProxyType({**ROW_MARKS, **END_MARKS, **OVERTAKEN_MARKS, **FREE_MARKS})
 
 SMOKE: Final[frozenset[ScopeSet]] = frozenset({"smoke", "ci", "deep"})
 CI: Final[frozenset[ScopeSet]] = frozenset({"ci", "deep"})
@@ -228,7 +230,7 @@ def _breaking_scope(name: str) -> Scope:
         kind="free",
         sets=CI,
         covers=_covers(_breaking_config(), 2, 2, 2, {"bounds": bounds}) | {"calls": "every call in every state"},
-        expects=_expects(name),
+        expects=_expects(name) | (AFTER_SHUTDOWN if bounds.shutdowns else NOTHING),
         make=_maker(lambda: _breaking(bounds)),
         assumes=LYING,
         heavy=20_000,

@@ -7,16 +7,32 @@ from typing import Any, Final, NamedTuple
 from tenure.core.config import RowConfig
 from tenure.core.rows.names import HIDDEN
 from tenure.model_checks.marks import goals_among
-from tenure.model_checks.model import NOTHING, Marks
+from tenure.model_checks.model import NOTHING, Event, Marks
 from tenure.model_checks.rows.environment import Bounds
 from tenure.model_checks.rows.model import RowsModel
 from tenure.model_checks.rows.plans import AT_ONCE, Change, Script, StepPlan, Token
+from tenure.model_checks.rows.stage import State
 
 H, M, C, D = HIDDEN, "m", "c", "d"
 AT_ONCE_BEGUN: Final[Mapping[str, Any]] = MappingProxyType({"begins_apart": False})
 """A device tells that it took a copy when it runs it: for histories that have too many states otherwise."""
 ALL: Final = object()
 """A step is materialized for all of its requests."""
+
+
+class FailsAt(RowsModel):
+    """A device of which only commands with one kind of label fail.
+
+    Attributes:
+        fails_at: what the labels begin with.
+    """
+
+    fails_at = ""
+
+    def events(self, state: State) -> list[Event]:
+        """As any device's, without other failures."""
+        found = super().events(state)
+        return [each for each in found if each[1] != "fail" or str(each[3]).startswith(self.fails_at)]
 
 
 class History(NamedTuple):
@@ -29,6 +45,7 @@ class History(NamedTuple):
         more: further arguments of the model; a device tells at any time that it took a copy, unless they say otherwise.
         resume: the step from which the engine goes on after a reset.
         heavy: about how many states it has.
+        fails_at: how the commands are labelled that may fail; all of them, if it is empty.
     """
 
     source: str
@@ -39,6 +56,7 @@ class History(NamedTuple):
     more: Mapping[str, Any] = MappingProxyType({})
     resume: int | None = None
     heavy: int = 5000
+    fails_at: str = ""
 
     @property
     def config(self) -> RowConfig:
@@ -62,7 +80,11 @@ class History(NamedTuple):
     def model(self, expects: Marks = NOTHING) -> RowsModel:
         """The model, built anew; it looks out for the goals that are expected, or for all."""
         more = {"begins_apart": True, **self.more}
-        return RowsModel(self.config, Script(self.steps, self.resume), goals=goals_among(expects), **more)
+        model = FailsAt if self.fails_at else RowsModel
+        made = model(self.config, Script(self.steps, self.resume), goals=goals_among(expects), **more)
+        if isinstance(made, FailsAt):
+            made.fails_at = self.fails_at
+        return made
 
 
 def arrive(request: str, tokens: int = 1, *hit: int, nodes: tuple[int, ...] = (), named: bool = False) -> Change:

@@ -9,7 +9,7 @@ from tenure.model_checks.model import Scope
 from tenure.model_checks.rows.histories_ends import PAGES_AND_ENDS
 from tenure.model_checks.rows.histories_rows import HITS_AND_WRITES
 from tenure.model_checks.rows.plans import NOTE
-from tenure.model_checks.rows.scopes import CLAIMS, SCOPES
+from tenure.model_checks.rows.scopes import CLAIMS, HISTORIES, SCOPES
 from tenure.model_checks.rows.scripts import ends, last
 from tenure.spec.rows.goals import GOALS
 from tenure.spec.rows.rules import RULES
@@ -55,10 +55,8 @@ def test_scope_that_is_too_small_is_no_proof() -> None:
 
 def test_every_history_says_where_it_comes_from() -> None:
     """A case, a defect, a wrong reading or a rule."""
-    histories = {**HITS_AND_WRITES, **PAGES_AND_ENDS}
-
-    assert [] == [name for name, history in histories.items() if not history.source]
-    assert any(NOTE in step.emits for history in histories.values() for step in history.steps)
+    assert [] == [name for name, history in HISTORIES.items() if not history.source]
+    assert any(NOTE in step.emits for history in HISTORIES.values() for step in history.steps)
 
 
 def test_every_wrong_reading_and_machine_defect_has_a_history() -> None:

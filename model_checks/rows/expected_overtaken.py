@@ -1,0 +1,49 @@
+"""What every search of a history in which something is overtaken must have shown."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from tenure.model_checks.marks import marks
+from tenure.model_checks.model import Marks
+
+OVERTAKEN_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
+    {
+        "two-preserves-one-fails": marks(
+            rules="1-9 11 13-14 17-18 20 22-23",
+            events=(
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted GatherFailed "
+                "PolicyRegistered SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded "
+                "StepStarted WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows GatherRows PreserveRows ReleaseBuffers ScatterRows ScheduleGather",
+            goals=(
+                "consumer_waits_page_copy consumer_waits_reads discarded fault gathered_preserved hit_marked "
+                "late_gather left left_read_ends only_ends preserved preserved_in_part read_awaits "
+                "read_confirmed read_failed save_waits_written saved_without_hidden scatter_behind_left_reader "
+                "scatter_behind_reader"
+            ),
+            errors="ReadFailed WaitTimeout",
+            family="R",
+        ),
+        "partial-materialize-overtaken": marks(
+            rules="1-9 11-12 14 17-18 20 22-23",
+            events=(
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "ResetRequested SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded "
+                "StepStarted WaitTimedOut WriteFailed"
+            ),
+            commands="CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
+            goals=(
+                "consumed_in_part consumer_waits_page_copy consumer_waits_reads discarded fault fenced_step_ends "
+                "hit_marked late_gather left left_read_ends only_ends read_awaits read_confirmed "
+                "reset_after_failure rows_lost save_waits_written saved_without_hidden step_fenced write_failed"
+            ),
+            errors="WaitTimeout WriteFailed",
+            family="R",
+        ),
+    }
+)
+"""Per scope the marks that must be seen."""
+AFTER_SHUTDOWN: Final = marks(rules="24", events="ResetRequested", goals="reset_at_rest reset_refused", family="R")
+"""What an engine that resets what it shut down shows besides."""
