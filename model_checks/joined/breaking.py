@@ -70,10 +70,14 @@ class BreakingJoin(JoinedModel):
             elif left.steps:
                 track = seen.tracks[name]
                 rest = length - (track.ahead or track.computed)
-                yield from (("engine", "schedule", name, tokens) for tokens in {1, rest} if rest)
+                yield from (("engine", "schedule", name, tokens) for tokens in self._pieces(rest))
             yield "engine", "finish", name
             if left.preemptions:
                 yield "engine", "preempt", name
+
+    def _pieces(self, rest: int) -> tuple[int, ...]:
+        """How many tokens a step may compute of so many."""
+        return tuple(sorted({1, rest} if self._in_chunks else {rest})) if rest else ()
 
     def _answer(self, state: State, event: Event) -> CoreStep:
         kind = str(event[1])

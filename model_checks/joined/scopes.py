@@ -119,7 +119,9 @@ BOUNDS: Final[Mapping[str, Bound]] = MappingProxyType(
             "computed", {"a": Request((1, 1), (1, 2)), "b": Request((1, 1), (1, 2))}, Left(2, (1, 1)), 2, heavy=5_000
         ),
         "reset": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,)), 2, bounds=Bounds(1, 1), heavy=5000),
-        "protocol-breaking": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,), 1), 2, keeps="none", breaks=True),
+        "protocol-breaking": Bound(
+            "computed", {"a": PAIR["a"]}, Left(2, (2,), 1), 2, keeps="none", breaks=True, in_chunks=True
+        ),
         "protocol-breaking-scheduled": Bound(
             "scheduled", SHORT_STRANGERS, Left(1, (1, 1)), 2, keeps="none", breaks=True
         ),
