@@ -196,7 +196,8 @@ class JoinedModel(RowsModel):
     def _answer(self, state: State, event: Event) -> CoreStep:
         """What the cache says to a call."""
         kind, core = str(event[1]), state.core
-        name = str(event[2]) if len(event) > 2 else ""
+        more = list(event[2:])
+        name = str(more[0]) if more else ""
         calls: list[Call]
         match kind:
             case "arrive":
@@ -204,7 +205,7 @@ class JoinedModel(RowsModel):
             case "allocate":
                 calls = [lambda cache: self._allocation(cache, name)]
             case "schedule":
-                tokens = int(event[3])
+                tokens = int(more[1])
                 calls = [TokensScheduled(name, tokens)]
                 return self.cores.call(core, calls, (kind, name, tokens))
             case "finish":
