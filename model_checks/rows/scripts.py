@@ -79,7 +79,7 @@ class History(NamedTuple):
 
     def model(self, expects: Marks = NOTHING) -> RowsModel:
         """The model, built anew; it looks out for the goals that are expected, or for all."""
-        more = {"begins_apart": True, **self.more}
+        more: dict[str, Any] = {"begins_apart": True, **self.more}
         model = FailsAt if self.fails_at else RowsModel
         made = model(self.config, Script(self.steps, self.resume), goals=goals_among(expects), **more)
         if isinstance(made, FailsAt):
