@@ -82,7 +82,8 @@ class Bound(NamedTuple):
         """The model, built anew; it looks out for the goals that are expected, or for all."""
         config = RowConfig(page_rows_max=8, **self.machine)
         program = Free(self.chains, config.num_blocks, block_size=config.block_size, **self.program)
-        return RowsModel(config, program, goals=goals_among(expects), **{"begins_apart": True, **self.model})
+        more: dict[str, Any] = {"begins_apart": True, **self.model}
+        return RowsModel(config, program, goals=goals_among(expects), **more)
 
 
 def _machine(blocks: int, pages: int = 2, budget: int = 1000, block_size: int = 1) -> dict[str, Any]:
