@@ -6,10 +6,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 RUNTIME_STAMP := $(VENV)/.installed-runtime
 TORCH_STAMP := $(VENV)/.installed-torch
+MUTATE_STAMP := $(VENV)/.installed-mutate
 WORKERS ?= 2
 REPORT ?= build/report
+# Modules or functions that `make mutmut` keeps to, as patterns: ONLY='core.rows.claims*'
+ONLY ?= core.*
+MUTANTS = $(foreach pattern,$(ONLY),'tenure.$(pattern)')
 
-.PHONY: demo test check lint types arrows torch models mutants walks contracts checked deep bench clean
+.PHONY: demo test check lint types arrows torch models mutants walks contracts checked deep mutmut mutmut-survivors bench clean
 
 demo: $(RUNTIME_STAMP)
 	$(BIN)/tenure replay --sample --check
@@ -62,6 +66,15 @@ deep: $(STAMP)
 	$(BIN)/python -m tenure.model_checks.walks --profile deep --workers $(WORKERS)
 	HYPOTHESIS_PROFILE=deep TENURE_STRESS_STEPS=200000 $(BIN)/python -m pytest -q tests/stateful tests/walks
 
+# For nights: every small change of the core, against the tests that are quick. Survivors are shown; one that nobody argued
+# fails. A mutant that was tried stays decided until its function changes; naming it in ONLY tries it again.
+mutmut: $(MUTATE_STAMP)
+	HYPOTHESIS_PROFILE=mutation $(BIN)/mutmut run --max-children $(WORKERS) $(if $(filter-out core.*,$(ONLY)),$(MUTANTS))
+	@$(MAKE) --no-print-directory mutmut-survivors
+
+mutmut-survivors: $(MUTATE_STAMP)
+	$(BIN)/python tests/survivors.py $(MUTANTS)
+
 bench: $(STAMP)
 	$(BIN)/python benchmarks/blocks.py
 	$(BIN)/python benchmarks/rows_core.py
@@ -82,5 +95,9 @@ $(TORCH_STAMP): constraints/ci.txt | $(STAMP)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints/ci.txt torch
 	@touch $@
 
+$(MUTATE_STAMP): pyproject.toml constraints/ci.txt | $(STAMP)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints/ci.txt -e '.[dev,mutate]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build *.egg-info .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) build mutants *.egg-info .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -21,7 +21,7 @@ from tenure.spec.blocks.lockstep import Lockstep, walk
 from tenure.spec.choices import Choices
 from tests.stateful.subject import CoreSubject, Pair
 
-WALKS: Final = {"deep": 2000}.get(os.environ.get("HYPOTHESIS_PROFILE", "default"), 25)
+WALKS: Final = {"mutation": 5, "deep": 2000}.get(os.environ.get("HYPOTHESIS_PROFILE", "default"), 25)
 """Seeded walks by profile; each makes some 215 events. `python -m tenure.model_checks.walks` walks by the million."""
 
 configs = st.builds(
@@ -167,8 +167,10 @@ def test_walks_by_seed_agree_and_reach_what_must_be_reached() -> None:
         told += walk(stream, config, CoreSubject(), book.observe).seen
 
     rare = {"pruned_in_part", "pinned_twice", "fenced_through_reservation", "fence_outlives_tenancies"}
-    assert set(book.missing) <= rare
-    assert {maker for maker in EVENT_NAMES if not told[maker]} == set()
+    assert sum(told.values()) > 40 * WALKS
+    if WALKS >= 25:
+        assert set(book.missing) <= rare
+        assert {maker for maker in EVENT_NAMES if not told[maker]} == set()
 
 
 EVENT_NAMES = (

@@ -195,7 +195,7 @@ def test_walk_of_any_bytes_core_and_oracle_agree(
     walk(choices, config, RowSubject(), policy, identities)
 
 
-WALKS: Final = {"quick": 20, "deep": 10_000}.get(os.environ.get("HYPOTHESIS_PROFILE", "default"), 40)
+WALKS: Final = {"quick": 20, "mutation": 8, "deep": 10_000}.get(os.environ.get("HYPOTHESIS_PROFILE", "default"), 40)
 """Seeded walks by profile; each makes some 160 events. `python -m tenure.model_checks.walks` walks by the million."""
 RARE_GOALS: Final = {"reservation_reset"}
 """Goals that a few hundred walks may miss; scripts reach them."""
