@@ -644,6 +644,21 @@ def test_a_batch_that_raises_in_the_middle_undoes_all_of_it() -> None:
     machine.refuses(GrowthScheduled(("a", "b", "missing")), UnknownLeaseError)
 
 
+def test_a_batch_of_growth_that_raises_gives_back_the_one_returned_block_it_took() -> None:
+    """And leaves those below it where they were: a block that is lost here is lost until the end."""
+    machine = Machine(8)
+    machine.open("a", range(4), 1)
+    machine.allocate("a", 4)
+    machine.finalize("a", 0, 4)
+    machine.generate("a")
+    machine.release(machine.reserve(3))
+    free = tuple(machine.view().free)
+    machine.refuses(GrowthScheduled(("a", "missing")), UnknownLeaseError)
+
+    assert free == tuple(machine.view().free)
+    assert machine.tell(GrowthScheduled(("a",))) == GrowthReady(1, (("a", free[-1]),), ())
+
+
 def test_a_batch_of_growth_stops_at_the_first_request_without_capacity() -> None:
     """What was served before it is kept; the scheduler preempts somebody and asks for the rest."""
     machine = Machine(3)

@@ -32,6 +32,7 @@ from tenure.core.rows.events import (
     GatherFailed,
     LifeCycle,
     PolicyRegistered,
+    ResetRequested,
     Resumed,
     RowEvent,
     RowsCopiedOut,
@@ -116,6 +117,19 @@ def test_r08_clones_that_fit_the_budget_exactly_fit() -> None:
 
     assert isinstance(scene.request_save({"a": (1,)}, c=[2]), SaveReserved)
     assert 8 == scene.view.charged
+
+
+def test_r08_save_over_the_budget_waits_for_the_oldest_clone_that_is_still_held() -> None:
+    """A clone that was let go is let go no second time: a wait for it would not end."""
+    scene = Scene(budget_bytes=12, policy=DEFERRED_ONLY)
+    scene.step(Started("a", 1), Started("b", 0), batch={"a": (0,)}, c=[1])
+    scene.step(extended(b=1), batch={"b": (4,)}, c=[2])
+    scene.step(extended(b=1), batch={"b": (5,)}, c=[3])
+    scene.start(Finished("a"), extended(b=2))
+    scene.drain()
+    assert 8 == scene.view.charged
+
+    assert Waiting(WaitedFor(clone=2)) == scene.request_save({"b": (6, 7)}, c=[4, 5])
 
 
 def test_r14_guess_that_failed_is_made_again_at_the_save() -> None:
@@ -208,6 +222,21 @@ def test_r15_numbers_of_wrong_types_are_refused(event: RowEvent, error: type[Ten
     scene.request_save({"a": (0,)}, h=[1])
 
     with pytest.raises(error):
+        scene.tell(event)
+
+
+@pytest.mark.parametrize("event", [RowsCopiedOut(True), StepConsumed(True), ConsumeAbandoned(True)])
+def test_r15_truth_value_names_no_step_that_a_reset_overtook(event: RowEvent) -> None:
+    """`True` equals 1 in a table; the builder of step 1 keeps its page."""
+    scene = Scene()
+    scene.step(Started("a", 1), batch={"a": (0,)}, h=[1])
+    scene.plan(1, "a")
+    scene.step(extended(a=1), batch={"a": (1,)}, h=[2])
+    scene.fail(CopyPage)
+    scene.tell(ResetRequested())
+    assert {1} == set(scene.view.fenced_steps)
+
+    with pytest.raises(StepNotBeingConsumedError):
         scene.tell(event)
 
 

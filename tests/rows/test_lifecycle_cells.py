@@ -112,6 +112,8 @@ def test_r09_completion_of_a_write_that_never_was_is_refused() -> None:
 
     with pytest.raises(WriteOrderError, match=r"write 9 is unknown"):
         scene.tell(CopyBegan(9))
+    with pytest.raises(WriteOrderError, match=rf"write {max(scene.view.writes) + 1} is unknown"):
+        scene.tell(CopyBegan(max(scene.view.writes) + 1))
     with pytest.raises(WriteOrderError, match=r"write 0 is unknown"):
         scene.tell(CopyBegan(0))
     assert scene.view.writes[write].phase is WritePhase.QUEUED
