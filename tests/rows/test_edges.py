@@ -132,6 +132,21 @@ def test_r08_save_over_the_budget_waits_for_the_oldest_clone_that_is_still_held(
     assert Waiting(WaitedFor(clone=2)) == scene.request_save({"b": (6, 7)}, c=[4, 5])
 
 
+def test_r18_clones_that_were_let_go_do_not_fill_a_table_beside_one_that_is_held() -> None:
+    """A request that lives for ever holds its first clone; what others held and let go must not pile up behind it."""
+    scene = Scene(policy=DEFERRED_ONLY)
+    scene.step(Started("old", 1), batch={"old": (0,)}, c=[1])
+    for number in range(20):
+        request = f"x{number}"
+        step = scene.step(Started(request, 1), batch={request: (1,)}, c=[2])
+        scene.start(Finished(request))
+        scene.drain()
+        scene.tell(StepDiscarded(step))
+
+    assert {1} == set(scene.view.clones)
+    assert len(scene.state.journaled.tables.clones) <= 4
+
+
 def test_r14_guess_that_failed_is_made_again_at_the_save() -> None:
     """A gather that failed before the save says nothing of the hit."""
     scene = Scene()

@@ -206,9 +206,10 @@ def test_r23_answers_about_a_read_that_is_gone() -> None:
     assert isinstance(scene.tell(GatherFailed(read)), Ignored)
     with pytest.raises(ReadOrderError, match=f"read {read} is gone"):
         scene.tell(GatherCompleted(read))
-    for event in (GatherBegan(99), GatherCompleted(99), GatherFailed(99)):
-        with pytest.raises(ReadOrderError, match="read 99 is unknown"):
-            scene.tell(event)
+    for number in (0, read + 1, 99):
+        for event in (GatherBegan(number), GatherCompleted(number), GatherFailed(number)):
+            with pytest.raises(ReadOrderError, match=f"read {number} is unknown"):
+                scene.tell(event)
 
 
 def test_r13_read_does_not_start_before_its_rows_are_in_the_pool() -> None:
