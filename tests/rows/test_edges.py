@@ -92,6 +92,28 @@ def test_r16_compaction_keeps_the_chunks_of_writes_on_their_way() -> None:
     assert [100, 101, 102, 103, 6] == scene.materialize(step, "d")["c"]["d"]
 
 
+def test_r16_compaction_keeps_the_slots_of_chunks_that_are_late_in_their_batch() -> None:
+    """Where a chunk's slots stand in the table has nothing to do with where its rows stood in the batch."""
+    scene = Scene(num_blocks=16, pages=4)
+    others = [f"x{number}" for number in range(6)]
+    batch: dict[str, Any] = {request: (8 + place,) for place, request in enumerate(others)}
+    batch |= {"a": FIRST, "e": SECOND}
+    arrivals = [Started(request, 1) for request in others]
+    step = scene.step(*arrivals, Started("a", 4), Started("e", 4), batch=batch, h=range(14), c=range(100, 114))
+    scene.drain()
+    scene.materialize(step, *others, "a", "e")
+    scene.start(*[Finished(request) for request in others])
+    scene.drain()
+    scene.start(Started("b", 1))
+    scene.save({"b": (20,)}, h=[1], c=[2])
+    assert 3 == len(scene.state.journaled.tables.chunks)
+    scene.start(Finished("a"), Finished("e"))
+    scene.drain()
+    step = scene.step(started("d", 1, 0, 1), batch={"d": (24,)}, h=[5], c=[6])
+
+    assert [*range(106, 114), 6] == scene.materialize(step, "d")["c"]["d"]
+
+
 @pytest.mark.parametrize("has_begun", [False, True])
 def test_r10_next_save_waits_for_a_flushed_write_whose_request_ended(has_begun: bool) -> None:
     """It was queued by the byte budget while its request lived, and may be copying already."""
