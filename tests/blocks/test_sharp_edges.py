@@ -870,6 +870,17 @@ def test_a_hash_twice_in_a_prefix_is_one_inactive_copy_less_and_not_two() -> Non
     assert machine.tell(AllocationRequested("y", 20, 2)) == Exhausted(needed=3, available=2)
 
 
+def test_i08_of_a_hash_that_is_computed_twice_at_once_the_first_copy_is_primary() -> None:
+    """A prompt that repeats a block under one hash is told once; the second copy is a duplicate."""
+    machine = Machine(4, kv_events=True)
+    first, _ = machine.cached("a", [5, 5])
+
+    assert machine.stored() == [((5,), None)]
+    machine.open("b", range(4), identities=[BlockIdentity(5, 105)])
+    machine.allocate("b", 4, 1)
+    assert machine.blocks("b") == (first,)
+
+
 def test_dependencies_of_a_destination_are_named_in_the_order_of_use() -> None:
     """By the reservation, by the query, and by the error that refuses its activation."""
     machine = fenced(2, (7, 8), (1, 2))
