@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from fnmatch import fnmatch
+from fnmatch import fnmatch, fnmatchcase
 from pathlib import Path
 
 import click
@@ -45,15 +45,15 @@ def described(name: str, diff: str) -> str:
 
 
 def argued() -> list[str]:
-    """Every argued survivor: the one, or with a `*`, all of a function."""
+    """Every argued survivor; with a `*`, all that it matches."""
     groups = tomllib.loads(ARGUED.read_text(encoding="utf-8"))["group"]
     return [mutant for group in groups for mutant in group["mutants"]]
 
 
 def argument_for(survivor: str, arguments: list[str]) -> str | None:
-    """What argues a survivor, if anything does. Brackets in code are no patterns: only a `*` at the end is."""
+    """What argues a survivor, if anything does. Only `*` is a wildcard: brackets and question marks are code."""
     for argument in arguments:
-        if argument == survivor or (argument.endswith(": *") and fnmatch(survivor, argument)):
+        if fnmatchcase(survivor, argument.replace("[", "[[]").replace("?", "[?]")):
             return argument
     return None
 
@@ -93,7 +93,11 @@ def main(patterns: tuple[str, ...]) -> None:
         else:
             used[argument] += 1
     functions = {described(name, "").partition(": ")[0] for name in found}
-    unneeded = [each for each in arguments if not used[each] and each.partition(": ")[0] in functions]
+    unneeded = [
+        each
+        for each in arguments
+        if not used[each] and any(fnmatchcase(function, each.partition(": ")[0]) for function in functions)
+    ]
     for point in open_points:
         click.echo(point + "\n")
     for each in unneeded:
