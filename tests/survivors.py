@@ -25,12 +25,12 @@ def mutmut(*words: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def statuses(patterns: tuple[str, ...]) -> dict[str, str]:
-    """What became of every mutant that one of the patterns names."""
+def statuses() -> dict[str, str]:
+    """What became of every mutant."""
     found: dict[str, str] = {}
     for line in mutmut("results", "--all", "true").splitlines():
         name, colon, status = line.strip().rpartition(": ")
-        if colon and any(fnmatch(name, pattern) for pattern in patterns):
+        if colon:
             found[name] = status
     return found
 
@@ -75,7 +75,12 @@ def told_by_module(found: dict[str, str]) -> list[str]:
 @click.argument("patterns", nargs=-1)
 def main(patterns: tuple[str, ...]) -> None:
     """Show the survivors among the mutants that a pattern names (all, if there is none) and the figures by module."""
-    found = statuses(patterns or ("*",))
+    everything = statuses()
+    found = {
+        name: status
+        for name, status in everything.items()
+        if any(fnmatch(name, pattern) for pattern in patterns or ("*",))
+    }
     arguments = argued()
     used: Counter[str] = Counter()
     open_points: list[str] = []
@@ -92,7 +97,9 @@ def main(patterns: tuple[str, ...]) -> None:
             open_points.append(f"{diff.strip()}\n{survivor}")
         else:
             used[argument] += 1
-    functions = {described(name, "").partition(": ")[0] for name in found}
+    # Of a function that was looked at in part, nothing can be said.
+    others = {described(name, "").partition(": ")[0] for name in everything if name not in found}
+    functions = {described(name, "").partition(": ")[0] for name in found} - others
     unneeded = [
         each
         for each in arguments
