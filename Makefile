@@ -23,7 +23,7 @@ demo: $(RUNTIME_STAMP)
 
 test: $(STAMP)
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q -n auto --dist worksteal
+	$(BIN)/coverage run -m pytest -q -n auto --dist worksteal -m "not slow"
 	@$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
@@ -64,6 +64,7 @@ deep: $(STAMP)
 	$(BIN)/tenure check --scope deep --workers $(WORKERS) --budget seconds=14400,mib=16000 --compact \
 		--checkpoints build/checkpoints --resume --report build/deep || test $$? -eq 3
 	$(BIN)/python -m tenure.model_checks.walks --profile deep --workers $(WORKERS)
+	$(BIN)/python -m pytest -q -m slow
 	HYPOTHESIS_PROFILE=deep TENURE_STRESS_STEPS=200000 $(BIN)/python -m pytest -q tests/stateful tests/walks
 
 # For nights: every small change of the core, against the tests that are quick. Survivors are shown; one that nobody argued

@@ -151,7 +151,11 @@ def test_check_that_is_interrupted_keeps_what_is_known_and_is_undetermined(
 def test_check_that_is_ended_tells_what_is_known_without_a_traceback(tmp_path: Path, how: signal.Signals) -> None:
     """By Ctrl-C or by a job's time limit, with worker processes at their search, and through the real command."""
     arguments = ["check", "blocks/one-chunk", "rows/two-steps-mixed", "--workers", "2", "--no-progress"]
-    code = "import sys; from tenure.cli import main; main(sys.argv[1:])"
+    # Whoever runs the tests in the background ignores Ctrl-C, and so would this.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from tenure.cli import main; main(sys.argv[1:])"
+    )
     command = [sys.executable, "-u", "-c", code, *arguments]
     with subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
