@@ -7,6 +7,7 @@ from typing import Final
 from tenure.model_checks.rows.plans import NOTE
 from tenure.model_checks.rows.scripts import (
     ALL,
+    AT_ONCE_BEGUN,
     C,
     D,
     H,
@@ -239,8 +240,8 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
             ),
             blocks=2,
             pages=2,
-            more=faults(shutdowns=1),
-            heavy=45_000,
+            more=faults(shutdowns=1, **AT_ONCE_BEGUN),
+            heavy=18_000,
         ),
     }
 )

@@ -168,7 +168,8 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
                 last(*ends("e", "b")),
             ),
             blocks=3,
-            heavy=41_000,
+            more=AT_ONCE_BEGUN,
+            heavy=15_000,
         ),
         "zeros-among-rows": History(
             "R14",
