@@ -15,6 +15,7 @@ from tenure.replay.options import BLOCK_SIZE_MAX, RUNNING_MAX, STEP_TOKENS_MAX, 
 from tenure.replay.requests import TRACE_BLOCK_MAX
 from tenure.replay.row_options import BUDGET_MAX, DEPTH_MAX, NAMES_MAX, PREEMPT_RATE_MAX, RowOptions
 from tenure.replay.row_specs import FORM, RowSpec, parse_rows
+from tenure.simulate_cli import simulate_command
 
 ROW_OPTIONS: Final = (
     "staging_depth",
@@ -278,5 +279,5 @@ def replay_command(
     ctx.exit(run_command(traces, options, json_path, sample=sample, show_progress=not no_progress))
 
 
-for _command in (check_command, explain_command, mutants_command):
+for _command in (check_command, explain_command, mutants_command, simulate_command):
     main.add_command(_command)

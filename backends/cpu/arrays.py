@@ -30,6 +30,21 @@ STORAGE: Final[Mapping[str, np.dtype[Any]]] = MappingProxyType(
 _NAMES: Final[Mapping[np.dtype[Any], str]] = MappingProxyType({kept: name for name, kept in STORAGE.items()})
 
 
+class _Kept:
+    """Lends memory to an array that keeps something alive: whatever views the array, keeps this."""
+
+    __slots__ = ("__array_interface__", "kept")
+
+    def __init__(self, array: Array, kept: object) -> None:
+        self.__array_interface__ = array.__array_interface__
+        self.kept = (array, kept)
+
+
+def kept_alive(array: Array, keep: object) -> Array:
+    """An array over the same memory; it and whatever is made of it without copying keep `keep` alive."""
+    return np.asarray(_Kept(array, keep))
+
+
 def copy_array(target: Array, source: Array) -> None:
     """Copy rows of one shape and dtype."""
     np.copyto(target, source)

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from tenure.backends.cpu.arrays import STORAGE, Array, NumpyTensors, copy_array
+from tenure.backends.cpu.arrays import STORAGE, Array, NumpyTensors, copy_array, kept_alive
 from tenure.backends.cpu.worker import CpuEvent, InlineLanes, WorkerLanes
 from tenure.backends.device import Lane, Listener, Memory, Rows, Tensor
 from tenure.core.arrays import Integers
@@ -48,16 +48,6 @@ class Tensors(Protocol):
     def own(self, value: Any, /) -> Any:
         """A copy."""
         ...
-
-
-class _Kept:
-    """Lends memory to an array that keeps something alive: whatever views the array, keeps this."""
-
-    __slots__ = ("__array_interface__", "kept")
-
-    def __init__(self, array: Array, kept: object) -> None:
-        self.__array_interface__ = array.__array_interface__
-        self.kept = (array, kept)
 
 
 class CpuDevice:
@@ -200,8 +190,7 @@ class CpuDevice:
 
     def tensor(self, rows: Rows, keep: object) -> Tensor:
         """Rows as a tensor over the same memory, which keeps `keep` alive."""
-        array: Array = np.asarray(_Kept(_array(rows), keep))
-        return self._tensors.from_array(array, rows.buffer.dtype)
+        return self._tensors.from_array(kept_alive(_array(rows), keep), rows.buffer.dtype)
 
     def own(self, tensor: Tensor) -> Tensor:
         """A copy of a tensor with memory of its own."""

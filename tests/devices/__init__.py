@@ -1,0 +1,1 @@
+"""Tests of the executor on the emulated device over every order."""

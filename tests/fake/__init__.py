@@ -1,0 +1,1 @@
+"""Tests of the emulated device, and of what is simulated on it."""

@@ -1,0 +1,92 @@
+"""Simulations on the emulated device, and planted faults that they must notice."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tenure.backends.fake import FAULT_KINDS
+from tenure.cli import main
+from tenure.simulation import Simulation
+from tests.fake.race_mutants import MUTANTS
+
+CHOICES = 25_000
+
+
+def test_r02_r18_r20_histories_without_faults_are_clean() -> None:
+    """Rows, races, leaks: a few lives, and that they did something."""
+    summary = Simulation(7, ()).run(12_000)
+
+    assert summary.failure is None
+    assert 12_000 <= summary.choices
+    assert 1 < summary.lives
+    for what in ("steps", "rows", "hit_rows", "preempted", "discarded"):
+        assert summary.figures[what], summary
+    assert summary.orders > summary.figures["steps"] // 2
+    assert not summary.faults
+
+
+def test_r12_r18_r24_histories_with_every_fault_are_clean() -> None:
+    """Typed errors, resets, and nothing left; every kind of fault strikes."""
+    summary = Simulation(3, FAULT_KINDS).run(120_000)
+
+    assert summary.failure is None
+    assert {*FAULT_KINDS} == {*summary.faults}
+    for what in ("resets", "failed_reads", "dropped", "rows"):
+        assert summary.figures[what], summary
+    assert summary.stuck
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_planted_race_is_noticed(name: str) -> None:
+    """Each by one of the words that were named for it beforehand."""
+    mutant = MUTANTS[name]
+    with mutant.plant():
+        summary = Simulation(1, (), shortens=False).run(CHOICES)
+
+    assert summary.failure is not None, mutant.why
+    assert any(word in summary.failure.found for word in mutant.words), summary.failure.found
+
+
+def test_failure_is_shortened_repeated_and_saved(tmp_path: Path) -> None:
+    """What the command tells is what a person needs to see it again."""
+    runner = CliRunner()
+    with MUTANTS["no-wait-for-the-freeze"].plant():
+        result = runner.invoke(main, ["simulate", "--seed", "1", "--choices", "5000", "--save", str(tmp_path)])
+        assert 1 == result.exit_code, result.output
+        record = tmp_path / "life-0.json"
+        again = runner.invoke(main, ["simulate", "--repeat", str(record)])
+        assert 1 == again.exit_code, again.output
+        assert "race" in again.output
+    mended = runner.invoke(main, ["simulate", "--repeat", str(record)])
+
+    assert 0 == mended.exit_code, mended.output
+    assert "race" in result.output
+    assert "--life 0" in result.output
+    shown = json.loads((tmp_path / "life-0.timeline.json").read_text())
+    assert shown["traceEvents"]
+    saved = json.loads(record.read_text())
+    assert len(saved["choices"]) < 200
+
+
+def test_command_line_is_checked_and_a_summary_is_shown() -> None:
+    """As a table and as JSON."""
+    runner = CliRunner()
+    assert 2 == runner.invoke(main, ["simulate", "--faults", "fire"]).exit_code
+    told = runner.invoke(main, ["simulate", "--choices", "2000", "--faults", "late", "--json"])
+    table = runner.invoke(main, ["simulate", "--choices", "1000"])
+
+    assert 0 == told.exit_code
+    assert 0 < json.loads(told.output)["rows"]
+    assert "rows verified" in table.output
+
+
+def test_file_that_is_no_record_is_refused(tmp_path: Path) -> None:
+    """Before anything runs."""
+    path = tmp_path / "x.json"
+    path.write_text("{}")
+    result = CliRunner().invoke(main, ["simulate", "--repeat", str(path)])
+
+    assert 2 == result.exit_code
+    assert "no record of a life" in result.output
