@@ -21,7 +21,7 @@ def fault_kinds(text: str) -> "tuple[FaultKind, ...]":
     if text == "all":
         return FAULT_KINDS
     wanted = [] if text == "none" else text.split(",")
-    known = {str(kind): kind for kind in FAULT_KINDS}
+    known: dict[str, FaultKind] = {kind: kind for kind in FAULT_KINDS}
     if unknown := [each for each in wanted if each not in known]:
         raise click.BadParameter(f"{unknown[0]!r} is none of {', '.join(known)}, all, none.")
     return tuple(known[each] for each in dict.fromkeys(wanted))

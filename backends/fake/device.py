@@ -190,7 +190,9 @@ class FakeDevice(FakeLanes):
 
     def _host_access(self, what: str, *, writes: bool) -> Access:
         self._count += 1
-        return Access(self._count, what, "host", writes)
+        access = Access(self._count, what, "host", writes)
+        self._accesses.append(access)
+        return access
 
     def _host_at(self, what: str, rows: Rows, *, writes: bool, is_whole: bool = True) -> npt.NDArray[Any]:
         """Rows that the calling thread reads or writes."""

@@ -13,7 +13,7 @@ completes; the host lanes stop for ever; the device is lost."""
 
 FAULT_KINDS: Final[tuple[FaultKind, ...]] = get_args(FaultKind)
 EVERY: Final[Mapping[FaultKind, int]] = MappingProxyType(
-    {"copy": 1500, "call": 1500, "allocation": 100, "late": 300, "stuck": 12000, "worker": 12000, "lost": 12000}
+    {"copy": 1500, "call": 1500, "allocation": 100, "late": 300, "stuck": 4000, "worker": 4000, "lost": 4000}
 )
 """How many times it could happen for each time that it does, about."""
 LATE_CHOICES: Final = 40

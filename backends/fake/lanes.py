@@ -56,6 +56,8 @@ class FakeLanes:
         self.is_lost = False
         self.findings: list[Finding] = []
         self.operations: deque[Operation] = deque(maxlen=REMEMBERED)
+        # Of the host.
+        self._accesses: deque[Access] = deque(maxlen=REMEMBERED)
         self._lock = RLock()
         self._changed = Condition(self._lock)
         self._thread: Thread | None = None
@@ -154,10 +156,10 @@ class FakeLanes:
 
     def _access(self, number: int) -> Access:
         """An operation by its number, negative where it reads."""
-        for each in reversed(self.operations):
+        for each in (*self._accesses, *self.operations):
             if each.number == abs(number):
                 return Access(each.number, each.what, each.actor, writes=number > 0)
-        return Access(abs(number), "an operation of long ago", "host", writes=number > 0)
+        return Access(abs(number), "something long ago", "host", writes=number > 0)
 
     def _found(self, findings: list[Finding]) -> None:
         self.findings += findings
@@ -213,10 +215,12 @@ class FakeLanes:
     def _run(self) -> None:
         while True:
             with self._lock:
-                while not self._is_closed and not (lanes := self.ready()):
-                    self._changed.wait()
+                lanes = self.ready()
                 if self._is_closed:
                     return
+                if not lanes:
+                    self._changed.wait()
+                    continue
                 before = self._ended()
                 self.advance(lanes[self._chooser.choose(len(lanes))])
                 is_news, listener = self._ended() != before, self._listener

@@ -6,10 +6,16 @@ that differ in nothing else one is enough, which sleep sets choose (Godefroid 19
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
+from tenure.backends.device import Lane
+from tenure.backends.fake import Chooser
 from tenure.core.errors import InvariantViolation
 from tenure.model_checks.devices.world import Move, World
 from tenure.model_checks.rows.scripts import History
+
+SLOW_MOVES: Final = 20
+"""A lane that lags goes on once in so many times."""
 
 
 @dataclass(slots=True)
@@ -101,3 +107,27 @@ def _go_on(
 def commutes(one: Move, other: Move) -> bool:
     """Whether two moves lead to the same whichever comes first."""
     return one[0] == other[0] == "lane" and one[1] != other[1]
+
+
+def drawn_orders(history: History, chooser: Chooser, count: int) -> Explored:
+    """So many runs whose moves are drawn; in each one lane or two lag behind all others."""
+    explored = Explored(finished=False)
+    for _ in range(count):
+        world, trail = World(history), list[Move]()
+        slow = {("lane", (*Lane,)[chooser.choose(len(Lane))].name) for _ in range(2)}
+        try:
+            while moves := world.moves():
+                quick = [move for move in moves if move not in slow]
+                if quick and chooser.choose(SLOW_MOVES):
+                    moves = quick
+                trail.append(moves[chooser.choose(len(moves))])
+                world.make(trail[-1])
+            world.check_end()
+        except InvariantViolation as error:
+            explored.found, explored.trail = str(error), tuple(trail)
+            return explored
+        explored.orders += 1
+        explored.moves += len(trail)
+        explored.longest = max(explored.longest, len(trail))
+        explored.rows += sum(each.rows for each in world.handed)
+    return explored

@@ -105,7 +105,7 @@ class World:
 
     def moves(self) -> list[Move]:
         """What may happen now, in a fixed order."""
-        found = [("lane", lane.name) for lane in self.device.ready()]
+        found: list[Move] = [("lane", lane.name) for lane in self.device.ready()]
         if self.device.has_news:
             found.append(("news",))
         return [*found, *self._engine(), *self._builders()]
@@ -189,9 +189,8 @@ class World:
         batch = plan.batch
         layout = WriteLayout(tuple(batch), integers([*batch.values()]), integers([row.slot for row in plan.rows]))
         shape = (len(plan.rows), 1)
-        return SaveRequested(
-            layout, tuple(Output(name, *(() if name == NOTE else (shape, "int64"))) for name in plan.emits)
-        )
+        outputs = tuple(Output(name) if name == NOTE else Output(name, shape, "int64") for name in plan.emits)
+        return SaveRequested(layout, outputs)
 
     def _save(self) -> None:
         """The forward pass, the save, the freeze, its publication; the buffers are overwritten at once."""

@@ -4,7 +4,7 @@ It is a generator that yields wherever others may come in between: `True` if it 
 for something to change.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Final
 
 import numpy as np
@@ -128,7 +128,7 @@ class Engine:
 
     # --- A step -------------------------------------------------------------------------------------------------
 
-    def _start(self, batch: Batch) -> "Iterator[bool]":
+    def _start(self, batch: Batch) -> Generator[bool, None, bool]:
         """Start it; whether there is a step."""
         began = self._cache.new_step_starts()
         batch.hits = {str(request): count for request, count in began.hits}

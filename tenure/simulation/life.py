@@ -75,8 +75,8 @@ class Life:
         self.cache = JoinedCache(config, POLICY, device=self.device)
         self.engine = Engine(self.cache, self.device, chooser, STEPS_MAX, is_short=is_short)
         self.builders = [Builder(self.cache, self.engine, chooser) for _ in range(BUILDERS)]
-        # Each life has a lane that lags, so that what others may do meanwhile is done.
-        self._slow = (None, *Lane)[chooser.choose(1 + len(Lane))]
+        # Each life has lanes that lag, two at most, so that what others may do meanwhile is done.
+        self._slow = {(None, *Lane)[chooser.choose(1 + len(Lane))] for _ in range(2)}
         self._actors: list[Iterator[bool]] = []
         self._is_over = False
         self.resets = 0
@@ -146,10 +146,11 @@ class Life:
             self._check_findings()
 
     def _lanes(self) -> list[Lane]:
-        """The lanes that may go on; the slow one seldom, while others may."""
+        """The lanes that may go on; slow ones seldom, while others may."""
         lanes = self.device.ready()
-        if len(lanes) > 1 and self._slow in lanes and self._chooser.choose(SLOW_MOVES):
-            lanes.remove(self._slow)
+        quick = [lane for lane in lanes if lane not in self._slow]
+        if quick and len(quick) < len(lanes) and self._chooser.choose(SLOW_MOVES):
+            return quick
         return lanes
 
     def _act(self, place: int) -> bool:

@@ -1,6 +1,6 @@
 """Executors and devices with one fault each, and what must notice it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -15,7 +15,7 @@ from tenure.backends.fake import FakeDevice
 from tenure.backends.fake.lanes import FakeLanes
 from tenure.backends.fake.operations import FakeEvent, Operation
 from tenure.backends.gathers import Gathers
-from tenure.backends.memory import Buffers, Lease, Slabs
+from tenure.backends.memory import Buffers, Lease
 from tenure.backends.storage import Storage
 from tenure.core.rows.commands import (
     CopyDeferred,
@@ -27,8 +27,14 @@ from tenure.core.rows.commands import (
 )
 from tenure.core.rows.events import CopyCompleted, GatherCompleted, ScatterCompleted
 
-RACE, CONTENT, DEADLOCK, LEAK, BROKEN = "race", "hands", "everybody waits", "never freed", "ExecutorBroken"
-POISON, FREED = "poison", "use after free"
+RACE, CONTENT, POISON, FREED, DEADLOCK, LEFT = (
+    "race",
+    "hands",
+    "poison",
+    "use after free",
+    "R11",
+    "R18",
+)
 
 
 class RaceMutant(NamedTuple):
@@ -43,6 +49,11 @@ class RaceMutant(NamedTuple):
     plant: Callable[[], AbstractContextManager[Any]]
     words: tuple[str, ...]
     why: str
+
+
+def own(owner: type[Any], name: str) -> Any:
+    """A method that is its class's own."""
+    return getattr(owner, name)
 
 
 # --- Waits and events -------------------------------------------------------------------------------------------------
@@ -83,7 +94,7 @@ def _waits_for_the_event_before() -> AbstractContextManager[Any]:
 
 
 @contextmanager
-def _both(*planted: AbstractContextManager[Any]) -> Iterator[None]:
+def _both(*planted: AbstractContextManager[Any]) -> Generator[None]:
     with planted[0], planted[1]:
         yield
 
@@ -102,7 +113,8 @@ def _always_done(self: FakeDevice, event: FakeEvent) -> bool:
 
 # --- Completions ------------------------------------------------------------------------------------------------------
 
-_poll, _launch, _release = Executor.poll, Executor._launch, Executor._release
+_poll = Executor.poll
+_launch = own(Executor, "_launch")
 
 
 def _told_at_once(*kinds: type[Any]) -> Callable[[], AbstractContextManager[Any]]:
@@ -142,33 +154,37 @@ def _number(answer: Any) -> int:
 # --- Order and memory -------------------------------------------------------------------------------------------------
 
 
-def _release_at_once(self: Any, command: ReleaseBuffers) -> bool:
-    self.storage.release(command)
-    return True
+def _clones_let_go(self: Any, command: Any) -> None:
+    """The clones of a copy are given back as soon as it was asked for."""
+    _launch(self, command)
+    if isinstance(command, CopyPage):
+        numbers = np.array([each.clone for each in command.clones], dtype=np.int64)
+        self.storage.release(ReleaseBuffers(0, Lane.POOL, (), numbers, (), ()))
 
 
-def _preserve_behind(self: Any) -> None:
-    """Preserves run behind whatever was commanded with them."""
-    accepted = list(self._accepted)
-    self._accepted.clear()
-    self._accepted.extend(each for each in accepted if not isinstance(each, PreserveRows))
-    self._accepted.extend(each for each in accepted if isinstance(each, PreserveRows))
-    _run(self)
+_held: dict[int, list[Any]] = {}
 
 
-_run = Executor.run
+def _behind_the_next_scatter(*kinds: type[Any]) -> Callable[[], AbstractContextManager[Any]]:
+    """Commands of these kinds are carried out only when a later scatter was."""
+
+    def launch(self: Any, command: Any) -> None:
+        held = _held.setdefault(id(self), [])
+        if isinstance(command, kinds) and not held:
+            held.append(command)
+            return
+        _launch(self, command)
+        if isinstance(command, ScatterRows) and held:
+            _launch(self, held.pop())
+
+    def plant() -> AbstractContextManager[Any]:
+        _held.clear()
+        return patch.object(Executor, "_launch", launch)
+
+    return plant
 
 
-def _scatter_ahead(self: Any) -> None:
-    """Scatters run ahead of whatever was commanded before."""
-    accepted = list(self._accepted)
-    self._accepted.clear()
-    self._accepted.extend(each for each in accepted if isinstance(each, ScatterRows))
-    self._accepted.extend(each for each in accepted if not isinstance(each, ScatterRows))
-    _run(self)
-
-
-def _scratch_let_go(self: Storage) -> list[Lease]:
+def _scratch_let_go(self: Any) -> list[Lease]:
     self._scratch = []
     return []
 
@@ -189,18 +205,18 @@ def _lent_twice(self: Any, *arguments: Any) -> Lease:
     return lease
 
 
-_ask = FakeLanes._ask
+_ask = own(FakeLanes, "_ask")
 
 
 def _last_first(self: Any, lane: Lane, *arguments: Any) -> None:
-    """Of two operations in the lane POOL the later one runs first."""
+    """Of two operations of a gather the later one runs first."""
     _ask(self, lane, *arguments)
     items = self._lanes[lane]
-    if lane is Lane.POOL and len(items) > 1 and isinstance(items[-2], Operation):
+    if lane is Lane.GATHER and len(items) > 1 and isinstance(items[-2], Operation):
         items[-1], items[-2] = items[-2], items[-1]
 
 
-_copy_rows = Executor._copy
+_copy_rows = own(Executor, "_copy")
 
 
 def _frozen_in_another_lane(self: Any, lane: Lane, *arguments: Any) -> None:
@@ -233,7 +249,7 @@ def _no_zeros(self: FakeDevice, lane: Lane, target: Rows) -> None:
     del self, lane, target
 
 
-_move = Gathers._move
+_move = own(Gathers, "_move")
 
 
 def _next_row(self: Any, lane: Lane, lease: Lease, rows: Any, source: Any, source_rows: Any, row_format: Any) -> None:
@@ -246,20 +262,12 @@ def _left_where_it_is(device: Any, value: Any) -> Any:
     return value
 
 
-_gather_part = Gathers._gather_part
+_gather_part = own(Gathers, "_gather_part")
 
 
 def _asides_forgotten(self: Any, command: GatherRows, lease: Lease, part: Any) -> None:
     if part.kind.name != "PRESERVED":
         _gather_part(self, command, lease, part)
-
-
-_give = Slabs.give
-
-
-def _given_twice(self: Slabs, regions: Any) -> None:
-    kept = list(regions)
-    _give(self, kept)
 
 
 MUTANTS: Final[Mapping[str, RaceMutant]] = MappingProxyType(
@@ -293,7 +301,9 @@ MUTANTS: Final[Mapping[str, RaceMutant]] = MappingProxyType(
             _never_recorded(Lane.COMPUTE), (RACE,), "Whoever waits for a freeze waits for an event that never was."
         ),
         "copy-event-never-recorded": RaceMutant(
-            _never_recorded(Lane.COPY), (RACE, POISON), "A page copy counts as over as soon as it was asked for."
+            _never_recorded(Lane.COPY),
+            (RACE, POISON, CONTENT),
+            "A page copy is over as soon as it is asked for.",
         ),
         "waits-for-the-event-before": RaceMutant(
             _waits_for_the_event_before, (RACE,), "Every wait is for the event before the right one."
@@ -304,7 +314,7 @@ MUTANTS: Final[Mapping[str, RaceMutant]] = MappingProxyType(
             "The device says that all has ended.",
         ),
         "page-copy-told-at-once": RaceMutant(
-            _told_at_once(CopyPage), (RACE, POISON), "A page copy is told to have ended when it was asked for."
+            _told_at_once(CopyPage), (RACE, POISON, CONTENT), "A page copy is told to have ended when it was asked for."
         ),
         "gather-told-at-once": RaceMutant(
             _told_at_once(GatherRows), (RACE, POISON), "Hit rows are handed out while they are gathered."
@@ -312,24 +322,20 @@ MUTANTS: Final[Mapping[str, RaceMutant]] = MappingProxyType(
         "scatter-told-at-once": RaceMutant(
             _told_at_once(ScatterRows), (RACE,), "A page is given back while it is scattered."
         ),
-        "page-copy-never-told": RaceMutant(_lost(CopyCompleted), (DEADLOCK,), "The end of a copy is lost."),
-        "gather-never-told": RaceMutant(_lost(GatherCompleted), (DEADLOCK,), "The end of a gather is lost."),
-        "scatter-never-told": RaceMutant(_lost(ScatterCompleted), (DEADLOCK,), "The end of a scatter is lost."),
-        "page-copy-told-twice": RaceMutant(_twice(CopyCompleted), ("completion", "Order"), "An end is told twice."),
-        "released-at-once": RaceMutant(
-            lambda: patch.object(Executor, "_release", _release_at_once),
-            (RACE, FREED),
+        "page-copy-never-told": RaceMutant(_lost(CopyCompleted), (DEADLOCK, LEFT), "The end of a copy is lost."),
+        "gather-never-told": RaceMutant(_lost(GatherCompleted), (DEADLOCK, LEFT), "The end of a gather is lost."),
+        "scatter-never-told": RaceMutant(_lost(ScatterCompleted), (DEADLOCK, LEFT), "The end of a scatter is lost."),
+        "page-copy-told-twice": RaceMutant(_twice(CopyCompleted), ("cannot take",), "An end is told twice."),
+        "clones-let-go": RaceMutant(
+            lambda: patch.object(Executor, "_launch", _clones_let_go),
+            (RACE, FREED, CONTENT, "AssertionError"),
             "A clone is given back while it is copied.",
         ),
         "preserved-too-late": RaceMutant(
-            lambda: patch.object(Executor, "run", _preserve_behind),
-            (RACE, CONTENT),
-            "Rows are set aside when they are gone.",
+            _behind_the_next_scatter(PreserveRows), (RACE, CONTENT), "Rows are set aside when they are gone."
         ),
-        "scattered-too-early": RaceMutant(
-            lambda: patch.object(Executor, "run", _scatter_ahead),
-            (RACE, CONTENT),
-            "A scatter overtakes what was commanded before.",
+        "scatters-swapped": RaceMutant(
+            _behind_the_next_scatter(ScatterRows), (CONTENT, DEADLOCK), "Scatters of two steps change places."
         ),
         "scratch-let-go": RaceMutant(
             lambda: patch.object(Storage, "take_scratch", _scratch_let_go),
@@ -344,7 +350,7 @@ MUTANTS: Final[Mapping[str, RaceMutant]] = MappingProxyType(
         "lent-twice": RaceMutant(
             lambda: patch.object(Buffers, "lease", _lent_twice), (RACE, CONTENT), "A buffer is lent to two at a time."
         ),
-        "pool-out-of-order": RaceMutant(
+        "gather-out-of-order": RaceMutant(
             lambda: patch.object(FakeLanes, "_ask", _last_first),
             (CONTENT, RACE, POISON),
             "The device swaps operations of a lane.",

@@ -6,12 +6,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tenure.backends.fake import FAULT_KINDS
+from tenure.backends.fake import FAULT_KINDS, Seeded
 from tenure.cli import main
+from tenure.model_checks.devices.histories import OF_DEVICES
+from tenure.model_checks.devices.orders import drawn_orders
 from tenure.simulation import Simulation
 from tests.fake.race_mutants import MUTANTS
 
-CHOICES = 25_000
+CHOICES = 45_000
+RUNS = 30
 
 
 def test_r02_r18_r20_histories_without_faults_are_clean() -> None:
@@ -29,13 +32,25 @@ def test_r02_r18_r20_histories_without_faults_are_clean() -> None:
 
 def test_r12_r18_r24_histories_with_every_fault_are_clean() -> None:
     """Typed errors, resets, and nothing left; every kind of fault strikes."""
-    summary = Simulation(3, FAULT_KINDS).run(120_000)
+    summary = Simulation(4, FAULT_KINDS).run(90_000)
 
     assert summary.failure is None
     assert {*FAULT_KINDS} == {*summary.faults}
-    for what in ("resets", "failed_reads", "dropped", "rows"):
+    for what in ("resets", "dropped", "rows"):
         assert summary.figures[what], summary
     assert summary.stuck
+
+
+def found_in_histories() -> str:
+    """What goes wrong in some orders of the histories of devices, which have little else to do."""
+    for history in OF_DEVICES.values():
+        try:
+            explored = drawn_orders(history, Seeded(1), RUNS)
+        except AssertionError as error:
+            return repr(error)
+        if explored.found:
+            return explored.found
+    return ""
 
 
 @pytest.mark.parametrize("name", MUTANTS)
@@ -43,10 +58,13 @@ def test_planted_race_is_noticed(name: str) -> None:
     """Each by one of the words that were named for it beforehand."""
     mutant = MUTANTS[name]
     with mutant.plant():
-        summary = Simulation(1, (), shortens=False).run(CHOICES)
+        found = found_in_histories()
+    if not found:
+        with mutant.plant():
+            failure = Simulation(1, (), shortens=False).run(CHOICES).failure
+        found = failure.found if failure else ""
 
-    assert summary.failure is not None, mutant.why
-    assert any(word in summary.failure.found for word in mutant.words), summary.failure.found
+    assert any(word in found for word in mutant.words), (mutant.why, found)
 
 
 def test_failure_is_shortened_repeated_and_saved(tmp_path: Path) -> None:
