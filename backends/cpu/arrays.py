@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
+from tenure.core.arrays import Integers
 from tenure.core.errors import OperationFailedError
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -48,6 +49,38 @@ def kept_alive(array: Array, keep: object) -> Array:
 def copy_array(target: Array, source: Array) -> None:
     """Copy rows of one shape and dtype."""
     np.copyto(target, source)
+
+
+def gather_array(target: Array, source: Array, index: Integers) -> None:
+    """Row i of the target becomes row `index[i]` of the source.
+
+    Raises:
+        IndexError: there is no such row.
+    """
+    check_index(index, len(source))
+    # The index is in range, and "clip" is the mode that needs no buffer.
+    np.take(source, index, axis=0, out=target, mode="clip")
+
+
+def scatter_array(target: Array, index: Integers, source: Array) -> None:
+    """Row `index[i]` of the target becomes row i of the source.
+
+    Raises:
+        IndexError: there is no such row.
+    """
+    check_index(index, len(target))
+    target[index] = source
+
+
+def check_index(index: Integers, rows: int) -> None:
+    """Let an index pass that names rows of so many.
+
+    Raises:
+        IndexError: it names others.
+    """
+    if len(index) and not (int(index.min()) >= 0 and int(index.max()) < rows):
+        msg = f"rows {int(index.min())} to {int(index.max())} of a buffer of {rows} rows"
+        raise IndexError(msg)
 
 
 def is_array(value: object) -> TypeGuard[Array]:

@@ -8,7 +8,15 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from tenure.backends.cpu.arrays import STORAGE, Array, NumpyTensors, copy_array, kept_alive
+from tenure.backends.cpu.arrays import (
+    STORAGE,
+    Array,
+    NumpyTensors,
+    copy_array,
+    gather_array,
+    kept_alive,
+    scatter_array,
+)
 from tenure.backends.cpu.worker import CpuEvent, InlineLanes, WorkerLanes
 from tenure.backends.device import Lane, Listener, Memory, Rows, Tensor
 from tenure.core.arrays import Integers
@@ -142,11 +150,11 @@ class CpuDevice:
 
     def gather_rows(self, lane: Lane, target: Rows, source: CpuBuffer, index: Integers) -> None:
         """Row i of the target becomes row `index[i]` of the source."""
-        self._lanes.do(lane, "gather rows", _gather, _array(target), source.array, index)
+        self._lanes.do(lane, "gather rows", gather_array, _array(target), source.array, index)
 
     def scatter_rows(self, lane: Lane, target: CpuBuffer, index: Integers, source: Rows) -> None:
         """Row `index[i]` of the target becomes row i of the source."""
-        self._lanes.do(lane, "scatter rows", _scatter, target.array, index, _array(source))
+        self._lanes.do(lane, "scatter rows", scatter_array, target.array, index, _array(source))
 
     def zero_rows(self, lane: Lane, target: Rows) -> None:
         """Every element of the target becomes 0."""
@@ -209,20 +217,3 @@ class CpuDevice:
 def _array(rows: Rows) -> Array:
     array: Array = rows.buffer.array[rows.start : rows.stop]
     return array
-
-
-def _gather(target: Array, source: Array, index: Integers) -> None:
-    _check(index, len(source))
-    # The index is in range, and "clip" is the mode that needs no buffer.
-    np.take(source, index, axis=0, out=target, mode="clip")
-
-
-def _scatter(target: Array, index: Integers, source: Array) -> None:
-    _check(index, len(target))
-    target[index] = source
-
-
-def _check(index: Integers, rows: int) -> None:
-    if len(index) and not (int(index.min()) >= 0 and int(index.max()) < rows):
-        msg = f"rows {int(index.min())} to {int(index.max())} of a buffer of {rows} rows"
-        raise IndexError(msg)

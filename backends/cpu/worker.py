@@ -1,6 +1,7 @@
-"""Lanes of the CPU device: carried out at the call, or in order on one worker thread."""
+"""Lanes of the CPU device: carried out at the call, or in order on a worker thread."""
 
 from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
 from threading import Condition, Lock, Thread
 from time import monotonic
@@ -49,7 +50,15 @@ class InlineLanes:
         try:
             work(*arguments)
         except Exception as error:
-            self._failed[lane] = OperationFailedError(operation, f"{type(error).__name__}: {error}")
+            self.fail(lane, operation, error)
+
+    def fail(self, lane: Lane, operation: str, error: Exception) -> None:
+        """What comes is passed over up to the next event, which fails with what failed first."""
+        self._failed.setdefault(lane, OperationFailedError(operation, f"{type(error).__name__}: {error}"))
+
+    def has_failed(self, lane: Lane) -> bool:
+        """Whether something failed on this lane since its last event."""
+        return lane in self._failed
 
     def record(self, lane: Lane) -> CpuEvent:
         """The event of all that the lane was asked for; it is over."""
@@ -73,55 +82,41 @@ class InlineLanes:
         """There is nothing to end."""
 
 
-class WorkerLanes:
-    """The lane COMPUTE at the call; all others are one lane of the host, in order on a worker thread."""
+class Worker:
+    """One or more lanes, in order on a thread of their own; each lane has its failures.
 
-    def __init__(self) -> None:
-        self._inline = InlineLanes()
-        self._on_worker = InlineLanes()
-        self._queue: SimpleQueue[tuple[Lane, str, Work, tuple[Any, ...]] | tuple[Lane, CpuEvent] | None] = SimpleQueue()
-        # A condition is entered by its lock, which no interrupt leaves half way.
-        self._lock = Lock()
-        self._reached = Condition(self._lock)
+    Workers that share `reached` can wait for each other's events.
+    """
+
+    def __init__(self, name: str, reached: Condition | None = None) -> None:
+        self._lanes = InlineLanes()
+        self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        # A condition with a plain lock is entered by that lock, which no interrupt leaves half way.
+        self._reached = Condition(Lock()) if reached is None else reached
         self._listener: Listener = _hear_nothing
         self._is_closed = False
-        self._thread = Thread(target=self._run, name="tenure-cpu-worker", daemon=True)
+        self._thread = Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def do(self, lane: Lane, operation: str, work: Work, *arguments: Any) -> None:
-        """Do one thing, or have it done."""
-        if lane is Lane.COMPUTE:
-            self._inline.do(lane, operation, work, *arguments)
-        else:
-            self._queue.put((lane, operation, work, arguments))
+        """Have one thing done, unless something failed on this lane since its last event."""
+        self._queue.put(partial(self._lanes.do, lane, operation, work, *arguments))
 
-    def record(self, lane: Lane) -> CpuEvent:
+    def record(self, lane: Lane, event: CpuEvent | None = None) -> CpuEvent:
         """The event of all that the lane was asked for."""
-        if lane is Lane.COMPUTE:
-            return self._inline.record(lane)
-        event = CpuEvent(is_done=False)
-        self._queue.put((lane, event))
+        if event is None:
+            event = CpuEvent(is_done=False)
+        self._queue.put(partial(self._reach, lane, event))
         return event
 
     def wait(self, lane: Lane, event: CpuEvent, *, is_needed: bool) -> None:
-        """Go on behind an event: every other lane's earlier one lies before this place of the worker's order."""
-        if lane is Lane.COMPUTE:
-            while not event.is_done:
-                self.synchronize(event, 1.0)
-            self._inline.wait(lane, event, is_needed=is_needed)
-        else:
-            self._queue.put((lane, "wait", self._on_worker_wait, (lane, event, is_needed)))
-
-    def _on_worker_wait(self, lane: Lane, event: CpuEvent, is_needed: bool) -> None:
-        if not event.is_done:
-            msg = "it waits for an event that lies behind it"
-            raise RuntimeError(msg)
-        self._on_worker.wait(lane, event, is_needed=is_needed)
+        """Go on behind an event."""
+        self._queue.put(partial(self._go_behind, lane, event, is_needed))
 
     def synchronize(self, event: CpuEvent, timeout_s: float) -> bool:
-        """Wait for an event; whether it has completed in time."""
+        """Wait on the calling thread for an event; whether it has completed in time."""
         until = monotonic() + timeout_s
-        with self._lock:
+        with self._reached:
             while not event.is_done and (left := until - monotonic()) > 0:
                 self._reached.wait(left)
         return event.has_completed
@@ -134,25 +129,74 @@ class WorkerLanes:
         """Let the worker end what it is at, and nothing more; its thread is gone, or `timeout_s` are over."""
         self._is_closed = True
         self._queue.put(None)
+        with self._reached:
+            self._reached.notify_all()
         self._thread.join(timeout_s)
 
+    # --- On the thread ------------------------------------------------------------------------------------------
+
+    def begin_after(self, event: CpuEvent) -> None:
+        """Return when what comes may begin: other lanes' earlier events lie before this place of the worker's order.
+
+        Raises:
+            RuntimeError: the event lies behind this place.
+        """
+        if not event.is_done:
+            msg = "it waits for an event that lies behind it"
+            raise RuntimeError(msg)
+
+    def end_before(self, event: CpuEvent) -> None:
+        """Return when all has ended that is to have ended before an event; it has."""
+
     def _run(self) -> None:
-        while not self._is_closed:
-            item = self._queue.get()
-            if item is None:
-                return
-            if len(item) == 2:
-                self._reach(*item)
-            else:
-                lane, operation, work, arguments = item
-                self._on_worker.do(lane, operation, work, *arguments)
+        while not self._is_closed and (item := self._queue.get()) is not None:
+            item()
+
+    def _go_behind(self, lane: Lane, event: CpuEvent, is_needed: bool) -> None:
+        try:
+            self.begin_after(event)
+        except Exception as error:
+            self._lanes.fail(lane, "wait", error)
+        self._lanes.wait(lane, event, is_needed=is_needed)
 
     def _reach(self, lane: Lane, event: CpuEvent) -> None:
-        event.error = self._on_worker.record(lane).error
+        try:
+            self.end_before(event)
+        except Exception as error:
+            self._lanes.fail(lane, "end what it was asked for", error)
+        event.error = self._lanes.record(lane).error
         event.is_done = True
-        with self._lock:
+        with self._reached:
             self._reached.notify_all()
         self._listener()
+
+
+class WorkerLanes(Worker):
+    """The lane COMPUTE at the call; all others are one lane of the host, in order on a worker thread."""
+
+    def __init__(self) -> None:
+        self._inline = InlineLanes()
+        super().__init__("tenure-cpu-worker")
+
+    def do(self, lane: Lane, operation: str, work: Work, *arguments: Any) -> None:
+        """Do one thing, or have it done."""
+        if lane is Lane.COMPUTE:
+            self._inline.do(lane, operation, work, *arguments)
+        else:
+            super().do(lane, operation, work, *arguments)
+
+    def record(self, lane: Lane, event: CpuEvent | None = None) -> CpuEvent:
+        """The event of all that the lane was asked for."""
+        return self._inline.record(lane) if lane is Lane.COMPUTE else super().record(lane, event)
+
+    def wait(self, lane: Lane, event: CpuEvent, *, is_needed: bool) -> None:
+        """Go on behind an event."""
+        if lane is Lane.COMPUTE:
+            while not event.is_done:
+                self.synchronize(event, 1.0)
+            self._inline.wait(lane, event, is_needed=is_needed)
+        else:
+            super().wait(lane, event, is_needed=is_needed)
 
 
 def _hear_nothing() -> None:
