@@ -90,6 +90,13 @@ def test_core_and_spec_print_nothing() -> None:
     assert not found
 
 
+def test_torch_cuda_is_spoken_to_in_one_folder() -> None:
+    """What a GPU does is behind the port; whoever reads device data elsewhere waits for it there."""
+    speakers = {file.parent.as_posix() for file in PRODUCT if "torch.cuda" in read(file)}
+
+    assert {"backends/cuda"} == speakers
+
+
 def test_every_page_has_one_title() -> None:
     """One h1 a page, on its first line."""
     pages = [file for file in FILES if file.suffix == ".md" and file.parts[0] != "changelog.d"]
