@@ -8,18 +8,13 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 import torch
-
-from tenure.backends.cuda import CudaDevice
-from tenure.backends.cuda.device import CudaBuffer
-from tenure.backends.device import Buffer, Lane, Rows, Tensor
-from tests.facade.engine import POISON, Engine
 
 PATIENCE_S = 20.0
 
@@ -106,6 +101,10 @@ class StandIn:
         made = StandInStream(self, name)
         self.streams.append(made)
         return made
+
+    def buffer(self, array: Any) -> "StreamBuffer":
+        """A buffer of a model."""
+        return StreamBuffer(self, array)
 
     def put(self, tensor: torch.Tensor) -> torch.Tensor:
         """Make a tensor one of this GPU."""
@@ -216,80 +215,3 @@ class StreamBuffer:
     def fill(self, value: float) -> None:
         """The next forward pass."""
         self._api.engine.ask(self.array.fill, value)
-
-
-class ServedDevice(CudaDevice):
-    """A CUDA device for engines whose outputs are numpy arrays too, with lanes that a test can hold."""
-
-    def __init__(self, api: StandIn | None = None) -> None:
-        self.api = StandIn() if api is None else api
-        self.calls: Counter[tuple[str, Lane]] = Counter()
-        self._gates: list[threading.Event] = []
-        super().__init__(api=self.api)
-
-    def live(self, name: str, tensor: Tensor) -> CudaBuffer:
-        """Arrays are taken for tensors of the GPU."""
-        if isinstance(tensor, np.ndarray):
-            tensor = self.api.put(torch.from_numpy(tensor))  # pyright: ignore
-        return super().live(name, tensor)
-
-    def copy(self, lane: Lane, target: Rows, source: Rows) -> None:
-        """Counted when it is done."""
-        super().copy(lane, target, source)
-        if lane is not Lane.COMPUTE:
-            self._lanes.do(lane, "count", self.calls.update, [("copy", lane)])
-
-    def gather_rows(self, lane: Lane, target: Rows, source: Buffer, index: Any) -> None:
-        """Counted."""
-        super().gather_rows(lane, target, source, index)
-        self.calls["gather", lane] += 1
-
-    def hold(self, lane: Lane) -> None:
-        """Let the thread of a lane stand still."""
-        gate = threading.Event()
-        self._gates.append(gate)
-        held: Any = gate.wait
-        self._lanes.do(lane, "stand still", held, PATIENCE_S)
-
-    def release(self) -> None:
-        """All lanes go on."""
-        for each in self._gates:
-            each.set()
-
-    def close(self, timeout_s: float) -> None:
-        """The streams end as well."""
-        super().close(timeout_s)
-        self.api.end()
-
-
-class CudaEngine(Engine):
-    """The engine of the facade's tests, whose forward pass is a stream."""
-
-    def __init__(self, *, device: Any = None, worker: bool = True, **more: Any) -> None:
-        assert worker
-        self.served = ServedDevice() if device is None else device
-        self._buffers: dict[str, StreamBuffer] = {}
-        super().__init__(device=self.served, **more)
-
-    def live(self, name: str, values: Sequence[float]) -> Any:
-        """Rows in the buffer of a name."""
-        if name not in self._buffers:
-            array = np.full((self.config.page_rows_max * 2, 1), POISON, dtype=np.float32)
-            self._buffers[name] = StreamBuffer(self.served.api, array)
-        self._buffers[name][: len(values), 0] = values
-        return self._buffers[name][: len(values)]
-
-    def overwrite(self) -> None:
-        """The next forward pass begins, behind all that the stream was asked for."""
-        for each in self._buffers.values():
-            each.fill(POISON)
-
-
-def settings_of(function: Callable[..., Any]) -> list[Mapping[str, Any]]:
-    """The arguments that pytest would call a test with, those of one mark at most."""
-    marks = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "parametrize"]
-    if not marks:
-        return [{}]
-    (mark,) = marks
-    name, values = mark.args
-    return [{name: value} for value in values]

@@ -4,10 +4,8 @@
 are threads (see `tests/backends/cuda_stand_in.py`), so that all but the calls of `torch.cuda` themselves is executed.
 """
 
-import random
 import threading
 from collections.abc import Callable, Iterator
-from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -15,25 +13,24 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from tenure import BlockConfig, CacheConfig, Finished, JoinedCache, OutputCache, RowConfig, RowPolicy, Started  # noqa: E402
+from tenure import Finished, OutputCache, RowConfig, RowPolicy, Started  # noqa: E402
 from tenure.backends.cuda import CudaDevice, make_device  # noqa: E402
 from tenure.backends.cuda.device import CudaBuffer  # noqa: E402
 from tenure.backends.device import Lane, Memory, Rows  # noqa: E402
 from tenure.core.errors import ForeignTensorError, OperationFailedError, PageLockedMemoryError  # noqa: E402
-from tests.backends.cuda_stand_in import (  # noqa: E402
+from tests.backends.cuda_runs import (  # noqa: E402
+    DEFECTS,
+    THREADS,
     CudaEngine,
     ServedDevice,
-    StandIn,
-    StreamBuffer,
-    settings_of,
+    run_defect,
+    run_stress,
 )
-from tests.facade import test_seed_defects as seed_defects  # noqa: E402
+from tests.backends.cuda_stand_in import StandIn, StreamBuffer  # noqa: E402
 from tests.facade.engine import FIRST, SECOND, eventually, extended, layout_of, started  # noqa: E402
-from tests.stateful import test_stress as stress  # noqa: E402
 
 DTYPES = ("float32", "float16", "bfloat16", "int32", "int64", "uint8", "bool")
 HOST_LANES = (Lane.POOL, Lane.GATHER)
-THREADS = {"tenure-cuda-compute", "tenure-cuda-copy", "tenure-cuda-host"}
 PATIENCE_S = 20.0
 
 
@@ -183,12 +180,12 @@ def test_duty2_nothing_that_waits_holds_its_caller(device: CudaDevice, api: Stan
     again = device.record(Lane.COPY)
     assert [False] * 4 == [device.query(each) for each in (frozen, copied, scattered, again)]
     assert [0, 0] == content(pool)
+    eventually(lambda: api.asked["wait", "copy"])
     gate.set()
 
     assert device.synchronize(again, PATIENCE_S)
     assert [2, 1] == content(pool)
     assert [2, 2] == content(page)
-    assert 1 == api.asked["wait", "copy"]
 
 
 def test_duty3_event_completes_when_its_stream_is_there_and_not_before(device: CudaDevice, api: StandIn) -> None:
@@ -607,76 +604,18 @@ def test_make_device_needs_a_gpu() -> None:
 
 # --- The whole cache ----------------------------------------------------------------------------------------------
 
-# It looks at how numpy keeps the memory of an array; here rows are tensors.
-LEFT_OUT = "test_d13_small_results_keep_no_big_buffers"
-DEFECTS = [
-    pytest.param(function, settings, id="-".join([name.removeprefix("test_"), *settings.values()]))
-    for name, function in vars(seed_defects).items()
-    if name.startswith("test_") and name != LEFT_OUT
-    for settings in settings_of(function)
-]
-
-
-def served_device(*, worker: bool) -> ServedDevice:
-    """In place of a device that does what a test tells it."""
-    assert worker
-    return ServedDevice()
-
 
 @pytest.mark.parametrize(("function", "settings"), DEFECTS)
 def test_seed_defects_end_well_on_streams(
     function: Callable[..., None], settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every defect of the seed, with copies that run beside the engine and end when they like."""
-    monkeypatch.setattr(seed_defects, "Engine", CudaEngine)
-    monkeypatch.setattr(seed_defects, "ScriptedDevice", served_device)
-    function(worker=True, **settings)
-
-    assert not THREADS & {thread.name for thread in threading.enumerate()}
-
-
-class StreamEngine(stress.Engine):
-    """Its forward pass is a stream."""
-
-    def save(self, batch: Any, hits: Any, buffers: Any) -> None:
-        """The same, into the buffers of a model."""
-        device: Any = self.cache._device  # pyright: ignore[reportPrivateUsage]
-        if not hasattr(self, "outputs"):
-            self.outputs = {name: StreamBuffer(device.api, array) for name, array in buffers.items()}
-        super().save(batch, hits, self.outputs)
+    run_defect(function, settings, monkeypatch, StandIn)
 
 
 def test_r02_r18_threads_at_full_speed_get_their_rows_from_streams_and_leave_nothing() -> None:
     """An engine, two builders that dawdle, three streams that do: what interleavings break shows here."""
-    rows = RowConfig(
-        num_blocks=20, block_size=4, page_rows_max=64, pages=4, builder_lag_max=3, budget_bytes=400, gathers_max=2
-    )
-    config = CacheConfig(blocks=BlockConfig(capacity=20, block_size=4), rows=rows, visibility="computed")
-    threads = set(threading.enumerate())
-    policy = RowPolicy(immediate=frozenset({"m"}), deferred=frozenset({"c"}), infer=False)
     device = ServedDevice(StandIn(dawdle=0.05))
-    cache = JoinedCache(config, policy, device=device)
-    steps: SimpleQueue[Any] = SimpleQueue()
-    builders = [stress.Builder(cache, steps, seed) for seed in (1, 2)]
-    engine = StreamEngine(cache, steps, random.Random(0))  # noqa: S311 - it decides what is scheduled
-    for each in builders:
-        each.start()
-    try:
-        engine.run(400)
-    finally:
-        for _ in builders:
-            steps.put(None)
-        for each in builders:
-            each.join()
-    errors = [each.error for each in builders if each.error is not None]
-    eventually(lambda: not (cache.stats().open_writes or cache.stats().reads or cache.stats().buffers_held_bytes))
-    stats = cache.stats()
-    cache.shutdown()
-    seen = engine.seen + builders[0].seen + builders[1].seen
+    run_stress(device, 400)
 
-    assert not errors
-    assert (0, 0, 0, 0) == (stats.live_requests, stats.unconsumed_steps, stats.pages_held, stats.charged_bytes)
-    assert threads == set(threading.enumerate())
-    assert 400 == stats.counters.steps_saved
-    assert all(seen[what] for what in ("hits", "preempted", "rows")), seen
     assert device.api.asked["wait", "copy"]
