@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# The CUDA device on this machine's GPU: its tests, then figures as one table. Under four minutes; without a GPU it says so.
+#
+#   benchmarks/gpu.sh [FILE]      figures as JSON into FILE as well
+#
+# PYTHON names an interpreter that has Tenure, its tests' packages and a torch for the GPU.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python="${PYTHON:-.venv/bin/python}"
+
+if ! "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+    echo "torch.cuda finds no GPU on this machine: nothing was tested, nothing was measured"
+    exit 0
+fi
+timeout 120 "$python" -m pytest -q -p no:cacheprovider -m gpu tests/gpu
+timeout 110 "$python" benchmarks/gpu.py ${1:+--json "$1"}
