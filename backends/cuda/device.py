@@ -140,12 +140,9 @@ class CudaDevice:
         """
         assert lane is Lane.COMPUTE
         try:
-            if not isinstance(tensor, torch.Tensor) or not self._api.is_here(tensor):
-                if isinstance(tensor, torch.Tensor) and tensor.device.type != "cpu":
-                    msg = f"it lies on {tensor.device}, and this device is cuda:{self._api.index}"
-                    raise ValueError(msg)
-                return self._tensors.own(tensor)
             with torch.inference_mode(mode=False):
+                if not isinstance(tensor, torch.Tensor) or not self._api.is_here(tensor):
+                    return self._own(tensor)
                 target = self._api.page_locked(tensor.shape, tensor.dtype)
                 self._api.copy(self._stream(), target, tensor.detach())
         except _REFUSALS as error:
@@ -177,6 +174,13 @@ class CudaDevice:
     def zero_rows(self, lane: Lane, target: Rows) -> None:
         """Every element of the target becomes 0."""
         self._lanes.do(lane, "zero rows", _array(target).fill, 0)
+
+    def _own(self, tensor: Tensor) -> Tensor:
+        """A copy of what lies on the host."""
+        if isinstance(tensor, torch.Tensor) and tensor.device.type != "cpu":
+            msg = f"it lies on {tensor.device}, and this device is cuda:{self._api.index}"
+            raise ValueError(msg)
+        return self._tensors.own(tensor)
 
     def _stream(self) -> Stream:
         """The engine's stream."""

@@ -77,7 +77,7 @@ class Feeder(CudaWorker):
 
     def begin_after(self, event: CpuEvent) -> None:
         """Let the stream wait for the engine's; wait here for what the host does."""
-        if isinstance(event, ComputeEvent) and event.mark is not None and not event.is_done:
+        if isinstance(event, ComputeEvent) and event.mark is not None and event.failed is None and not event.is_done:
             # If what was marked fails, so does all that a GPU is asked for afterwards, this stream's mark included.
             self._api.wait(self._stream, event.mark)
         else:

@@ -300,8 +300,15 @@ def test_duty4_forward_pass_that_needed_a_failed_event_is_passed_over(device: Cu
     device.scatter_rows(Lane.POOL, host(device, 7), np.array([-1]), all_of(host(device, 1)))
     device.wait(Lane.COMPUTE, device.record(Lane.POOL), is_needed=True)
     target = clone(device, api, 1)
-    with pytest.raises(OperationFailedError, match="scatter rows"):
-        ended(device, Lane.COMPUTE)
+    gate = api.engine.hold()
+    failed = device.record(Lane.COMPUTE)
+    device.wait(Lane.COPY, failed, is_needed=True)
+    copied = device.record(Lane.COPY)
+    assert not device.query(failed)
+    gate.set()
+    for event in (failed, copied):
+        with pytest.raises(OperationFailedError, match="scatter rows"):
+            device.synchronize(event, PATIENCE_S)
 
     assert 0 == api.asked["copy", "engine"]
     assert [99] == content(target)
@@ -548,12 +555,14 @@ def test_r02_engine_in_inference_mode_leaves_memory_that_other_threads_can_write
         with torch.inference_mode():
             cache.new_step_starts([Started("a", 4)])
             hidden, ref = api.put(torch.ones(4, 2) * 3), api.put(torch.ones(5))
-            step = cache.save_outputs(hidden, {"ref": ref}, layout=layout_of({"a": FIRST}))
+            mm = {"ref": ref, "host": torch.ones(5)}
+            step = cache.save_outputs(hidden, mm, layout=layout_of({"a": FIRST}))
         found = cache.materialize(step, ["a"])
         assert found.hidden_states is not None
         rows, leftover = found.hidden_states["a"], found.mm_outputs["ref"]["a"]
         rows += 1
         leftover += 1
+        found.mm_outputs["host"]["a"].add_(1)
 
         assert torch.equal(torch.full((4, 2), 4.0), rows)
         assert torch.equal(torch.full((5,), 2.0), leftover)
