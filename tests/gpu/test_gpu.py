@@ -133,11 +133,13 @@ def test_duty2_output_is_read_behind_the_forward_pass_and_ahead_of_the_next(devi
     """On whatever stream the calling thread works, without waiting for it."""
     output = torch.zeros(4, device="cuda")
     for stream in (torch.cuda.current_stream(), torch.cuda.Stream()):
+        # Asking the driver for memory may wait for the GPU.
+        frozen = device.allocate(Memory.DEVICE, 4, (), "float32")
         torch.cuda.synchronize()
         with torch.cuda.stream(stream):
             torch.cuda._sleep(LONG_CYCLES)
             output.fill_(5)
-            frozen = clone(device, output)
+            device.copy(Lane.COMPUTE, all_of(frozen), all_of(device.live("h", output)))
             event = device.record(Lane.COMPUTE)
             output.fill_(9)
             assert not device.query(event)
