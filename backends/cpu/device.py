@@ -160,6 +160,10 @@ class CpuDevice:
         """Every element of the target becomes 0."""
         self._lanes.do(lane, "zero rows", _array(target).fill, 0)
 
+    def fail(self, lane: Lane) -> None:
+        """An operation that fails, for checks of what comes of it."""
+        self._lanes.do(lane, "fail", _fail)
+
     # --- Order --------------------------------------------------------------------------------------------------
 
     def record(self, lane: Lane) -> CpuEvent:
@@ -217,3 +221,8 @@ class CpuDevice:
 def _array(rows: Rows) -> Array:
     array: Array = rows.buffer.array[rows.start : rows.stop]
     return array
+
+
+def _fail() -> None:
+    msg = "it was asked to"
+    raise RuntimeError(msg)

@@ -1,0 +1,134 @@
+"""Runs the checks on a device and says what it found."""
+
+import threading
+import traceback
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from itertools import count
+from typing import Final, TypeAlias
+
+from tenure.backends.capabilities import ATTRIBUTE, Capability
+from tenure.backends.conformance import controlled, host_checks, lockstep, memory_checks, orders
+from tenure.backends.conformance.bench import Bench, Options
+from tenure.backends.conformance.registry import CHECKS, Check
+from tenure.backends.conformance.report import Report, Result, Verdict
+from tenure.backends.conformance.rig import CheckFailedError, OutOfTimeError, Rig
+from tenure.backends.device import Device
+
+Maker: TypeAlias = Callable[[Options], Device | Bench]
+Found: TypeAlias = tuple[Verdict, str]
+MODULES: Final = (orders, controlled, memory_checks, host_checks, lockstep)
+"""Whose import registers the checks, in the order of their duties."""
+TIMEOUT_S: Final = 20.0
+SEEDS: Final = 1000
+"""So many devices of one check have seeds of their own."""
+PATIENCE: Final = 4
+"""So many times what one wait may take, a whole check may take."""
+
+
+class UnknownCheckError(ValueError):
+    """A check is named that there is not."""
+
+
+def check_device(
+    make_device: Maker,
+    capabilities: Collection[Capability] | None = None,
+    *,
+    seed: int = 0,
+    expected_failures: Mapping[str, str] | None = None,
+    only: Iterable[str] = (),
+    timeout_s: float = TIMEOUT_S,
+    maker_name: str | None = None,
+    on_result: Callable[[Result], None] = lambda _: None,
+) -> Report:
+    """Run the kit on a device.
+
+    Args:
+        make_device: makes a fresh device of options, or the bench of one.
+        capabilities: what the device claims; if not said, the attribute `capabilities` of the maker does.
+        seed: of all values and orders.
+        expected_failures: by check, why it fails. One that passes after all counts as a failure.
+        only: ids of checks, or beginnings of them; all if none is given.
+        timeout_s: what one wait may take; what takes longer is unknown, which is no pass.
+        maker_name: `MODULE:NAME`, by which the command line finds the maker.
+        on_result: told of each check when it is over.
+
+    Raises:
+        UnknownCheckError: `only` or `expected_failures` names no check.
+    """
+    claimed = frozenset(getattr(make_device, ATTRIBUTE, ()) if capabilities is None else capabilities)
+    name = maker_name or f"{make_device.__module__}:{getattr(make_device, '__qualname__', type(make_device).__name__)}"
+    expected = dict(expected_failures or {})
+    chosen = selected(only)
+    if unknown := [each for each in expected if each not in CHECKS]:
+        raise UnknownCheckError(f"{unknown[0]!r} is expected to fail, and there is no such check")
+    results: list[Result] = []
+    for each in chosen:
+        if each.capability is not None and each.capability not in claimed:
+            verdict, message = Verdict.NOT_CLAIMED, ""
+        else:
+            verdict, message = _in_time(partial(_run, each, make_device, seed, timeout_s), PATIENCE * timeout_s)
+        if each.id in expected and verdict is not Verdict.FAIL:
+            message = f"expected to fail ({expected[each.id]}), and it did not{': ' if message else ''}{message}"
+        repeat = f"tenure conform {name} --only {each.id} --seed {seed}"
+        repeat += "".join(f" --capability {one.name.lower()}" for one in (each.capability,) if one is not None)
+        result = Result(each.id, each.clause, each.level, verdict, message, repeat, expected.get(each.id))
+        on_result(result)
+        results.append(result)
+    return Report(name, tuple(sorted(one.name.lower() for one in claimed)), seed, tuple(results))
+
+
+def selected(only: Iterable[str]) -> list[Check]:
+    """The checks whose ids begin so; all if nothing is said.
+
+    Raises:
+        UnknownCheckError: no check's id does.
+    """
+    wanted = tuple(only)
+    for each in wanted:
+        if not any(known.startswith(each) for known in CHECKS):
+            raise UnknownCheckError(f"{each!r} is the beginning of no check's id; there are {', '.join(CHECKS)}")
+    ordered = sorted(CHECKS.values(), key=lambda one: one.id.partition(".")[0])
+    return [one for one in ordered if not wanted or one.id.startswith(wanted)]
+
+
+def _run(one: Check, make_device: Maker, seed: int, timeout_s: float) -> Found:
+    """Run one check on a fresh device, and judge what the device itself noticed."""
+    made = count()
+
+    def make() -> Bench:
+        return Bench.of(make_device({"seed": seed * SEEDS + next(made), "is_controlled": one.is_controlled}))
+
+    rig = Rig(make(), seed, timeout_s, make, is_controlled=one.is_controlled)
+    if one.capability is not None and not rig.has(one.capability):
+        return Verdict.FAIL, f"{one.capability.name} is claimed, and the bench has not what it takes"
+    try:
+        said = one.body(rig)
+    finally:
+        rig.device.close(timeout_s)
+    rig.close()
+    if found := rig.bench.findings():
+        return Verdict.FAIL, f"the device itself found: {found[0]}"
+    return Verdict.PASS, said or ""
+
+
+def _in_time(run: Callable[[], Found], timeout_s: float) -> Found:
+    """Run on a thread of its own, which a device that hangs may keep."""
+    found: list[Found] = []
+
+    def judged() -> None:
+        try:
+            found.append(run())
+        except CheckFailedError as error:
+            found.append((Verdict.FAIL, str(error)))
+        except OutOfTimeError as error:
+            found.append((Verdict.UNKNOWN, str(error)))
+        except Exception as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{where.name}, line {where.lineno}"
+            found.append((Verdict.FAIL, f"{type(error).__name__}: {error} (in {place})"))
+
+    thread = threading.Thread(target=judged, name="tenure-conformance", daemon=True)
+    thread.start()
+    thread.join(timeout_s)
+    return found[0] if found else (Verdict.UNKNOWN, f"it did not end in {timeout_s} s")
