@@ -19,7 +19,7 @@ from tenure.backends.conformance.rig import (
     index_of,
     source_of,
 )
-from tenure.backends.device import Event, Lane, Memory, Rows
+from tenure.backends.device import Buffer, Event, Lane, Memory, Rows
 from tenure.core.errors import OperationFailedError
 
 LOAD: Final = 6
@@ -42,8 +42,8 @@ def busy(rig: Rig, lane: Lane, sources: list[Held], targets: list[Held]) -> None
 
 def check_busy(rig: Rig, sources: list[Held], targets: list[Held], what: str) -> None:
     """Hold all targets of `busy` against their sources, as they are at this moment."""
-    found = [rig.look(each) for each in targets]
-    for number, each in enumerate(found):
+    found = [rig.look(each) for each in reversed(targets)]
+    for number, each in enumerate(reversed(found)):
         rig.same(sources[number % 2].values, each, what)
 
 
@@ -133,6 +133,8 @@ def event_after_everything_before(rig: Rig) -> None:
     """Look at the targets as soon as the event has completed."""
     for lane in LANES_BEHIND:
         sources, targets = load(rig, lane)
+        for _ in range(LOAD):
+            busy(rig, lane, sources[::-1], targets)
         busy(rig, lane, sources, targets)
         event = rig.device.record(lane)
         rig.eventually(partial(rig.device.query, event), f"an event of lane {lane.name} completes")
@@ -190,19 +192,22 @@ def wait_orders_lanes(rig: Rig) -> None:
 def wait_orders_the_forward_pass(rig: Rig) -> None:
     """The lane COPY takes a clone behind its freeze, and the next freeze goes onto it behind that copy."""
     device = rig.device
-    clone = rig.put(Memory.DEVICE, rig.values(BIG_ROWS, BIG_SHAPE))
-    kept: list[Held] = []
+    clone = rig.put(Memory.DEVICE, rig.values())
+    freezes: list[tuple[Buffer, Held]] = []
     for _ in range(LOAD):
-        values = rig.values(BIG_ROWS, BIG_SHAPE)
-        page = rig.allocate(Memory.PAGE_LOCKED, BIG_ROWS, BIG_SHAPE, "float32")
-        device.copy(Lane.COMPUTE, clone.rows, Rows(rig.live(values)[1], 0, BIG_ROWS))
+        values = rig.values()
+        page = rig.allocate(Memory.PAGE_LOCKED, ROWS, values.shape[1:], "float32")
+        freezes.append((rig.live(values)[1], Held(page, Memory.PAGE_LOCKED, values, "float32")))
+    # The lane COPY is behind from the first freeze on.
+    busy(rig, Lane.COPY, *load(rig, Lane.COPY))
+    for live, page in freezes:
+        device.copy(Lane.COMPUTE, clone.rows, Rows(live, 0, ROWS))
         device.wait(Lane.COPY, device.record(Lane.COMPUTE), is_needed=True)
-        kept.append(Held(page, Memory.PAGE_LOCKED, values, "float32"))
-        device.copy(Lane.COPY, kept[-1].rows, clone.rows)
+        device.copy(Lane.COPY, page.rows, clone.rows)
         device.wait(Lane.COMPUTE, device.record(Lane.COPY), is_needed=True)
     rig.end(Lane.COPY)
-    for each in kept:
-        rig.expect(each, each.values, "a clone that is frozen onto and copied from by turns")
+    for _, page in freezes:
+        rig.expect(page, page.values, "a clone that is frozen onto and copied from by turns")
 
 
 # --- Failure --------------------------------------------------------------------------------------------------------

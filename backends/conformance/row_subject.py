@@ -115,14 +115,11 @@ class RowSubject:
         return answer
 
     def pump(self) -> None:
-        """Ask the device for what is commanded, and tell the machine what is answered, until nothing is left."""
-        while True:
-            self._executor.run()
-            answers = self._executor.poll()
-            if not answers:
-                return
-            for each in answers:
-                self._take(each)
+        """Ask the device for what is commanded, and tell the machine once what is answered; more comes of it later."""
+        self._executor.run()
+        for each in self._executor.poll():
+            self._take(each)
+        self._executor.run()
 
     def _nudge(self) -> None:
         """Let a controlled device make some moves."""

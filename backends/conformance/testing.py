@@ -1,0 +1,69 @@
+"""The kit as a class for pytest, one test a check. pytest is imported when a test runs.
+
+from tenure.backends.conformance.testing import DeviceConformance
+
+class TestMyDevice(DeviceConformance):
+    expected_failures = {"D9.close-ends-threads": "the driver keeps a thread of its own"}
+
+    def make_device(self, options):
+        return MyDevice()
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
+
+from tenure.backends.capabilities import Capability
+from tenure.backends.conformance.bench import Bench, Options
+from tenure.backends.conformance.registry import CHECKS
+from tenure.backends.conformance.report import Verdict
+from tenure.backends.conformance.runner import TIMEOUT_S, check_device
+from tenure.backends.device import Device
+
+
+class DeviceConformance:
+    """Subclass it under a name that begins with `Test`, and say how a device is made.
+
+    Attributes:
+        capabilities: what the device claims.
+        seed: of all values and orders.
+        expected_failures: by check, why it fails; one that passes after all fails its test.
+        timeout_s: seconds that one wait may take.
+    """
+
+    capabilities: ClassVar[Collection[Capability]] = ()
+    seed: ClassVar[int] = 0
+    expected_failures: ClassVar[Mapping[str, str]] = {}
+    timeout_s: ClassVar[float] = TIMEOUT_S
+
+    def make_device(self, options: Options) -> Device | Bench:
+        """A fresh device, or a bench of one."""
+        raise NotImplementedError(options)
+
+    def pytest_generate_tests(self, metafunc: Any) -> None:
+        """Make one test of each check."""
+        if "check_id" in metafunc.fixturenames:
+            metafunc.parametrize("check_id", sorted(CHECKS))
+
+    def test_duty_is_kept(self, check_id: str) -> None:
+        """One check; pytest gives its id."""
+        import pytest
+
+        expected = {one: reason for one, reason in self.expected_failures.items() if one == check_id}
+        kind = type(self)
+        (result,) = check_device(
+            self.make_device,
+            self.capabilities,
+            seed=self.seed,
+            expected_failures=expected,
+            only=[check_id],
+            timeout_s=self.timeout_s,
+            maker_name=f"{kind.__module__}:{kind.__qualname__}",
+        ).results
+        if result.verdict is Verdict.NOT_CLAIMED and not expected:
+            pytest.skip(f"{result.level} is not claimed")
+        if result.verdict is Verdict.FAIL and expected:
+            pytest.xfail(f"{expected[check_id]}: {result.message}")
+        if result.verdict is not Verdict.PASS or expected:
+            pytest.fail(
+                f"{result.id}: {result.verdict.value}: {result.message}\nclause: {result.clause}", pytrace=False
+            )
