@@ -19,6 +19,11 @@ class Capability(Enum):
     PAGE_LOCKED = "kinds of host memory differ, and there is a limit to page-locked bytes"
     UNIFIED = "device memory is host memory, and the lane COMPUTE is over at the call"
 
+    @property
+    def title(self) -> str:
+        """As the command line and reports say it."""
+        return self.name.lower().replace("_", "-")
+
 
 def claims(*capabilities: Capability) -> Callable[[M], M]:
     """Say of a maker what its devices claim."""

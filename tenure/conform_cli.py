@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAKER_FORM: Final = "MODULE:MAKER"
 WIDTH: Final = 130
 """Columns of the table where nobody says how wide it may be."""
-CAPABILITIES: Final = {each.name.lower().replace("_", "-"): each for each in Capability}
+CAPABILITIES: Final = {each.title: each for each in Capability}
 
 
 def maker(text: str) -> Callable[..., Any]:

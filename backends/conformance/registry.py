@@ -30,7 +30,7 @@ class Check(NamedTuple):
     @property
     def level(self) -> str:
         """In words."""
-        return "core" if self.capability is None else self.capability.name.lower()
+        return "core" if self.capability is None else self.capability.title
 
 
 CHECKS: Final[dict[str, Check]] = {}

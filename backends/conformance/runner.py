@@ -71,11 +71,11 @@ def check_device(
         if each.id in expected and verdict is not Verdict.FAIL:
             message = f"expected to fail ({expected[each.id]}), and it did not{': ' if message else ''}{message}"
         repeat = f"tenure conform {name} --only {each.id} --seed {seed}"
-        repeat += "".join(f" --capability {one.name.lower()}" for one in (each.capability,) if one is not None)
+        repeat += "".join(f" --capability {one.title}" for one in (each.capability,) if one is not None)
         result = Result(each.id, each.clause, each.level, verdict, message, repeat, expected.get(each.id))
         on_result(result)
         results.append(result)
-    return Report(name, tuple(sorted(one.name.lower() for one in claimed)), seed, tuple(results))
+    return Report(name, tuple(sorted(one.title for one in claimed)), seed, tuple(results))
 
 
 def selected(only: Iterable[str]) -> list[Check]:

@@ -41,7 +41,7 @@ def test_cpu_with_a_worker_passes_and_claims_what_it_can() -> None:
 
     assert passed_all_that_is_claimed(report)
     assert [each.id for each in report.of(Verdict.NOT_CLAIMED)] == [
-        each.id for each in report.results if each.level in ("controlled", "page_locked")
+        each.id for each in report.results if each.level in ("controlled", "page-locked")
     ]
 
 
