@@ -156,7 +156,8 @@ class FakeLanes:
 
     def _access(self, number: int) -> Access:
         """An operation by its number, negative where it reads."""
-        for each in (*self._accesses, *self.operations):
+        known: tuple[Access | Operation, ...] = (*self._accesses, *self.operations)
+        for each in known:
             if each.number == abs(number):
                 return Access(each.number, each.what, each.actor, writes=number > 0)
         return Access(abs(number), "something long ago", "host", writes=number > 0)

@@ -22,7 +22,7 @@ from tenure.model_checks.rows.scopes import HISTORIES
 from tenure.model_checks.rows.scripts import ALL, C, History, arrive, ends, last, step
 from tests.fake.race_mutants import own
 
-ORDERS: Final = 60
+ORDERS: Final = 25
 ONE_STEP: Final = History("", (step(arrive("a"), rows="a:0:1", to=[ALL]), last(*ends("a"))))
 DEFERRED: Final = History("", (step(arrive("a"), rows="a:0:1", emits=(C,), to=[AT_ONCE]), last(*ends("a"))))
 
