@@ -19,7 +19,15 @@ from tenure.core.errors import (
     WriteOrderError,
 )
 from tenure.core.rows.answers import Ignored, SaveReserved, Waiting
-from tenure.core.rows.commands import CopyDeferred, CopyPage, GatherRows, PreserveRows, ReleaseBuffers, ScatterRows
+from tenure.core.rows.commands import (
+    CopyDeferred,
+    CopyPage,
+    FreezeRows,
+    GatherRows,
+    PreserveRows,
+    ReleaseBuffers,
+    ScatterRows,
+)
 from tenure.core.rows.events import (
     Aborted,
     ConsumeAbandoned,
@@ -167,6 +175,21 @@ def test_r18_clones_that_were_let_go_do_not_fill_a_table_beside_one_that_is_held
 
     assert {1} == set(scene.view.clones)
     assert len(scene.state.journaled.tables.clones) <= 4
+
+
+def test_r20_clone_that_is_let_go_waits_for_its_own_freeze_alone() -> None:
+    """Behind the freeze of a later step, its memory would come back a forward pass late."""
+    scene = Scene(policy=DEFERRED_ONLY)
+    scene.step(Started("a", 1), batch={"a": (0,)}, c=[1])
+    scene.step(Started("b", 1), batch={"b": (1,)}, c=[2])
+    scene.start(Finished("a"))
+    (copy,) = (each for each in scene.commands.values() if isinstance(each, CopyDeferred))
+    scene.tell(copy.failed)
+    freezes = {each.step: each.command for each in scene.commands.values() if isinstance(each, FreezeRows)}
+    (release,) = (each for each in scene.commands.values() if isinstance(each, ReleaseBuffers) and len(each.clones))
+
+    assert [1] == release.clones.tolist()
+    assert freezes[2] not in release.after
 
 
 def test_r14_guess_that_failed_is_made_again_at_the_save() -> None:
