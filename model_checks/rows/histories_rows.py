@@ -52,7 +52,8 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
                 ),
                 last(*ends("a", "b")),
             ),
-            heavy=26_000,
+            more=AT_ONCE_BEGUN,
+            heavy=10_000,
         ),
         "raw-claims-at-the-save": History(
             "W5",
@@ -214,7 +215,8 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
             ),
             blocks=3,
             budget=3,
-            heavy=20_000,
+            more=AT_ONCE_BEGUN,
+            heavy=8_500,
         ),
         "late-completion": History(
             "A15",

@@ -29,6 +29,7 @@ def test_states_of_the_slots_are_those_of_the_closed_form(requests: int, slots: 
     assert search.transitions == sum(count.count for count in search.events)
 
 
+@pytest.mark.slow
 def test_counts_of_a_large_scope_are_those_of_other_checkers() -> None:
     """TLC and Spin were given the same machine; three numbers must agree."""
     search = explore(Slots(4, 3, 2))

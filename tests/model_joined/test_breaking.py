@@ -8,9 +8,8 @@ import pytest
 from tenure.core.blocks.values import LeaseOpened
 from tenure.core.cache import transition
 from tenure.core.errors import NotForJoinError
-from tenure.model_checks.explorer import Verdict, check_scope
 from tenure.model_checks.joined.breaking import BreakingJoin, Try
-from tenure.model_checks.joined.scopes import BOUNDS, SCOPES
+from tenure.model_checks.joined.scopes import BOUNDS
 from tenure.model_checks.model import Broken
 from tenure.model_checks.rows.stage import State
 from tests.model_rows.runs import wander
@@ -21,14 +20,6 @@ def breaking(name: str = "protocol-breaking") -> BreakingJoin:
     model = BOUNDS[name].make()
     assert isinstance(model, BreakingJoin)
     return model
-
-
-def test_protocol_breaking_scope_is_proved() -> None:
-    """Every call in every state of a request that comes twice: taken lawfully, or refused without a trace."""
-    (scope,) = (scope for scope in SCOPES if scope.name == "joined/protocol-breaking")
-    result = check_scope(scope)
-
-    assert Verdict.PROVED is result.verdict, result.reasons
 
 
 def test_every_kind_of_wrong_call_is_made_and_refused() -> None:

@@ -23,7 +23,7 @@ from tenure.backends.cpu import CpuDevice
 from tenure.core.arrays import Integers
 from tenure.core.rows.events import RequestId
 
-STEPS: Final = int(os.environ.get("TENURE_STRESS_STEPS", "3000")) // 2
+STEPS: Final = int(os.environ.get("TENURE_STRESS_STEPS", "2000")) // 2
 BLOCK_SIZE: Final = 4
 RUNNING_MAX: Final = 4
 PROMPTS_MAX: Final = 6
