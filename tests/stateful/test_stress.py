@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple
@@ -22,26 +22,11 @@ from tenure import BlockConfig, CacheConfig, Exhausted, JoinedCache, RowConfig, 
 from tenure.backends.cpu import CpuDevice
 from tenure.core.arrays import Integers
 from tenure.core.rows.events import RequestId
+from tenure.simulation.requests import BLOCK_SIZE, NAMES, Share, rows_of
 
 STEPS: Final = int(os.environ.get("TENURE_STRESS_STEPS", "2000")) // 2
-BLOCK_SIZE: Final = 4
 RUNNING_MAX: Final = 4
 PROMPTS_MAX: Final = 6
-NAMES: Final = ("h", "m", "c")
-
-
-def rows_of(name: str, tokens: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Per token a number that depends on it and all before it."""
-    words = np.array(tokens, dtype=np.int64) * 1_000_003 + NAMES.index(name) + 1
-    return np.cumsum(words * np.arange(1, len(tokens) + 1) % 1_000_000_007)
-
-
-class Share(NamedTuple):
-    """What a builder must get for one request: the rows `[first, stop)` of its tokens."""
-
-    tokens: tuple[int, ...]
-    first: int
-    stop: int
 
 
 class Saved(NamedTuple):
