@@ -47,7 +47,8 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
             ),
             blocks=2,
             pages=2,
-            heavy=7_000,
+            more=AT_ONCE_BEGUN,
+            heavy=2_700,
         ),
         "builder-lag": History(
             "W14",

@@ -52,8 +52,7 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
                 ),
                 last(*ends("a", "b")),
             ),
-            more=AT_ONCE_BEGUN,
-            heavy=10_000,
+            heavy=26_000,
         ),
         "raw-claims-at-the-save": History(
             "W5",
@@ -87,7 +86,8 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
             ),
             blocks=2,
             pages=4,
-            heavy=9_500,
+            more=AT_ONCE_BEGUN,
+            heavy=3_900,
         ),
         "read-holds-buffers": History(
             "W6",
@@ -215,8 +215,7 @@ HITS_AND_WRITES: Final[Mapping[str, History]] = MappingProxyType(
             ),
             blocks=3,
             budget=3,
-            more=AT_ONCE_BEGUN,
-            heavy=8_500,
+            heavy=20_000,
         ),
         "late-completion": History(
             "A15",
