@@ -180,6 +180,9 @@ class Life:
         self.resets += 1
         assert self.cache.reset()
         self.engine.forget()
+        for each in self.builders:
+            # Whatever step it was at is gone.
+            each.is_at_it = False
         self._begin()
 
     def _nothing_goes_on(self) -> None:

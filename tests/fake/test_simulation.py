@@ -11,6 +11,7 @@ from tenure.cli import main
 from tenure.model_checks.devices.histories import OF_DEVICES
 from tenure.model_checks.devices.orders import drawn_orders
 from tenure.simulation import Simulation
+from tenure.simulation.life import Life
 from tests.fake.race_mutants import MUTANTS
 
 CHOICES = 45_000
@@ -51,6 +52,16 @@ def found_in_histories() -> str:
         if explored.found:
             return explored.found
     return ""
+
+
+def test_r11_life_whose_last_builder_lost_its_step_to_a_reset_comes_to_rest() -> None:
+    """A builder that was at a step when a write failed is at none behind the reset; it counted as busy for ever."""
+    chooser = Simulation(1, FAULT_KINDS).chooser(165)
+    life = Life(chooser, FAULT_KINDS)
+    figures = life.run()
+
+    assert 1 == figures.resets
+    assert not figures.is_stuck
 
 
 @pytest.mark.parametrize("name", MUTANTS)
