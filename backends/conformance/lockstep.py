@@ -160,9 +160,9 @@ class Pair:
             self._consume(self._choices.pick(self._oracle.unconsumed))
 
     def _consume(self, step: StepId) -> None:
-        saved = self._oracle._saved[step]  # pyright: ignore[reportPrivateUsage]
-        readable = tuple(each for each in saved.batch if self._oracle.is_readable(step, each))
-        self.seen["unreadable"] += len(saved.batch) - len(readable)
+        batch = self._oracle.batch_of(step)
+        readable = tuple(each for each in batch if self._oracle.is_readable(step, each))
+        self.seen["unreadable"] += len(batch) - len(readable)
         expected = self._oracle.materialize(step, readable)
         self._compare(expected, self.subject.materialize(step, readable), f"step {step}")
 

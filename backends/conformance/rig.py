@@ -17,6 +17,8 @@ from tenure.core.errors import OperationFailedError
 HOST: Final = (Memory.PAGE_LOCKED, Memory.PAGEABLE)
 LANES_BEHIND: Final = (Lane.COPY, Lane.POOL, Lane.GATHER)
 """The lanes that the executor waits on."""
+LOOK_AGAIN_S: Final = 1e-4
+"""A question is asked again after so long: a device's threads need the core that asks."""
 ROWS: Final = 12
 BIG_ROWS: Final = 2048
 BIG_SHAPE: Final = (256,)
@@ -157,7 +159,7 @@ class Rig:
         while not question():
             if time.monotonic() > until:
                 raise OutOfTimeError(f"{what}: not in {self.timeout_s} s")
-            time.sleep(0)
+            time.sleep(LOOK_AGAIN_S)
 
     def live(self, values: Array, dtype: str = "float32") -> tuple[Tensor, Buffer]:
         """A tensor of the engine, and it as a buffer."""

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tenure.backends.conformance.bench import Array
-from tenure.backends.conformance.rig import CheckFailedError, OutOfTimeError, Rig
+from tenure.backends.conformance.rig import LOOK_AGAIN_S, CheckFailedError, OutOfTimeError, Rig
 from tenure.backends.device import Buffer, Memory, Rows
 from tenure.backends.executor import Executor
 from tenure.core.config import RowConfig, RowPolicy
@@ -130,7 +130,7 @@ class RowSubject:
     def _move(self) -> None:
         bench = self.rig.bench
         if not self.rig.is_controlled:
-            time.sleep(0)
+            time.sleep(LOOK_AGAIN_S)
         elif bench.ready is not None and bench.advance is not None and (lanes := bench.ready()):
             bench.advance(lanes[int(self.rig.random.integers(len(lanes)))])
 

@@ -17,8 +17,9 @@ from tenure.backends.cpu.arrays import (
     kept_alive,
     scatter_array,
 )
-from tenure.backends.cpu.worker import CpuEvent, InlineLanes, WorkerLanes
-from tenure.backends.device import Lane, Listener, Memory, Rows, Tensor
+from tenure.backends.cpu.on_lanes import OnLanes
+from tenure.backends.cpu.worker import InlineLanes, WorkerLanes
+from tenure.backends.device import Lane, Memory, Rows, Tensor
 from tenure.core.arrays import Integers
 from tenure.core.errors import ForeignTensorError, OperationFailedError
 
@@ -58,7 +59,7 @@ class Tensors(Protocol):
         ...
 
 
-class CpuDevice:
+class CpuDevice(OnLanes):
     """The CPU, inline or with one worker thread.
 
     Inline (`worker=False`) every operation is over when it was asked for, on the thread that asked. With a worker the
@@ -79,7 +80,7 @@ class CpuDevice:
         self._is_auto = tensors == "auto"
         if tensors == "torch" or (self._is_auto and "torch" in sys.modules):
             self._take_torch()
-        self._lanes = WorkerLanes() if worker else InlineLanes()
+        self._lanes: WorkerLanes | InlineLanes = WorkerLanes() if worker else InlineLanes()
 
     def _take_torch(self) -> None:
         from tenure.backends.cpu import tensors as with_torch
@@ -164,36 +165,6 @@ class CpuDevice:
         """An operation that fails, for checks of what comes of it."""
         self._lanes.do(lane, "fail", _fail)
 
-    # --- Order --------------------------------------------------------------------------------------------------
-
-    def record(self, lane: Lane) -> CpuEvent:
-        """An event that completes when everything asked of the lane so far has ended."""
-        return self._lanes.record(lane)
-
-    def wait(self, lane: Lane, event: CpuEvent, *, is_needed: bool) -> None:
-        """What is asked of the lane from now on begins when the event has completed."""
-        self._lanes.wait(lane, event, is_needed=is_needed)
-
-    def query(self, event: CpuEvent) -> bool:
-        """Whether an event has completed.
-
-        Raises:
-            OperationFailedError: it failed.
-        """
-        return event.has_completed
-
-    def synchronize(self, event: CpuEvent, timeout_s: float) -> bool:
-        """Wait until an event has completed; whether it has in time.
-
-        Raises:
-            OperationFailedError: it failed.
-        """
-        return self._lanes.synchronize(event, timeout_s)
-
-    def listen(self, listener: Listener) -> None:
-        """Call `listener` on the worker thread behind every event."""
-        self._lanes.listen(listener)
-
     # --- On the calling thread ----------------------------------------------------------------------------------
 
     def copy_now(self, target: Rows, source: Rows) -> None:
@@ -212,10 +183,6 @@ class CpuDevice:
         """Rows as a tensor with memory of its own."""
         buffer, start, stop = rows
         return self._tensors.from_array(buffer.array[start:stop].copy(), buffer.dtype)
-
-    def close(self, timeout_s: float) -> None:
-        """End the worker, if there is one."""
-        self._lanes.close(timeout_s)
 
 
 def _array(rows: Rows) -> Array:

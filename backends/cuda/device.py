@@ -24,11 +24,11 @@ import numpy as np
 import torch
 
 from tenure.backends.cpu.arrays import Array, check_index, gather_array, kept_alive, scatter_array
+from tenure.backends.cpu.on_lanes import OnLanes
 from tenure.backends.cpu.tensors import TorchTensors, copy_array
-from tenure.backends.cpu.worker import CpuEvent
 from tenure.backends.cuda.api import Api, Stream, TorchCuda
 from tenure.backends.cuda.lanes import CudaLanes
-from tenure.backends.device import Lane, Listener, Memory, Rows, Tensor
+from tenure.backends.device import Lane, Memory, Rows, Tensor
 from tenure.core.arrays import Integers
 from tenure.core.errors import ForeignTensorError, OperationFailedError
 
@@ -52,7 +52,7 @@ class CudaBuffer:
         self.dtype = dtype
 
 
-class CudaDevice:
+class CudaDevice(OnLanes):
     """One GPU; several are several devices. It takes torch tensors on that GPU, and gives torch tensors on the CPU."""
 
     def __init__(
@@ -202,36 +202,6 @@ class CudaDevice:
             # What comes next on the lane is done by this thread, and reads what was copied.
             self._api.record(stream).synchronize()
 
-    # --- Order --------------------------------------------------------------------------------------------------
-
-    def record(self, lane: Lane) -> CpuEvent:
-        """An event that completes when everything asked of the lane so far has ended."""
-        return self._lanes.record(lane)
-
-    def wait(self, lane: Lane, event: CpuEvent, *, is_needed: bool) -> None:
-        """What is asked of the lane from now on begins when the event has ended."""
-        self._lanes.wait(lane, event, is_needed=is_needed)
-
-    def query(self, event: CpuEvent) -> bool:
-        """Whether an event has completed; this asks nothing of the GPU.
-
-        Raises:
-            OperationFailedError: it failed.
-        """
-        return event.has_completed
-
-    def synchronize(self, event: CpuEvent, timeout_s: float) -> bool:
-        """Wait on the calling thread until an event has completed; whether it has in time.
-
-        Raises:
-            OperationFailedError: it failed.
-        """
-        return self._lanes.synchronize(event, timeout_s)
-
-    def listen(self, listener: Listener) -> None:
-        """Call `listener` behind every event, on one of three threads."""
-        self._lanes.listen(listener)
-
     # --- On the calling thread ----------------------------------------------------------------------------------
 
     def copy_now(self, target: Rows, source: Rows) -> None:
@@ -249,10 +219,6 @@ class CudaDevice:
     def cut(self, rows: Rows) -> Tensor:
         """Host rows as a tensor with memory of its own."""
         return self._tensors.from_array(_array(rows).copy(), rows.buffer.dtype)
-
-    def close(self, timeout_s: float) -> None:
-        """End the threads."""
-        self._lanes.close(timeout_s)
 
 
 def _tensor(rows: Rows) -> torch.Tensor:

@@ -10,7 +10,7 @@ from tenure.core.blocks import values
 from tenure.core.blocks.view import BlockView, LeaseView
 from tenure.core.errors import TenureError, UnauthorizedWriteError
 from tenure.core.joined.values import BlockEvent, CacheView
-from tenure.model_checks.joined.model import JoinedModel, Left
+from tenure.model_checks.joined.model import JoinedModel, Left, left_of
 from tenure.model_checks.model import Event
 from tenure.model_checks.rows.cores import CoreStep
 from tenure.model_checks.rows.environment import Environment
@@ -100,7 +100,7 @@ class BlockCallsJoin(JoinedModel):
     def _called(self, env: Environment, event: Event, step: CoreStep) -> Environment:
         if event[1] not in self._acts:
             return super()._called(env, event, step)
-        left = Left(*env.engine)  # type: ignore[arg-type]
+        left = left_of(env.engine)
         return env._replace(engine=left._replace(others=left.others - (event[1] in BEGINS)))
 
     def _is_due(self, env: Environment, call: MadeCall, error: TenureError) -> bool:

@@ -78,6 +78,11 @@ class Left(NamedTuple):
     others: int = 0
 
 
+def left_of(engine: EngineState) -> Left:
+    """The same, as an environment keeps it."""
+    return Left(*engine)  # type: ignore[arg-type]
+
+
 class _Scheduler:
     """Where a scheduler stands is told by the cache; a program only counts what is left."""
 
@@ -96,7 +101,7 @@ class _Scheduler:
 
     def lose(self, state: EngineState, plan: StepPlan) -> EngineState:
         del plan
-        left = Left(*state)  # type: ignore[arg-type]
+        left = left_of(state)
         return left._replace(steps=left.steps + 1, drops=left.drops - 1)
 
 
@@ -158,7 +163,7 @@ class JoinedModel(RowsModel):
 
     def _engine_calls(self, state: State) -> Iterator[Event]:
         env, seen = state.env, self._seen(state)
-        left = Left(*env.engine)  # type: ignore[arg-type]
+        left = left_of(env.engine)
         yield from self._requests_may(seen, left)
         if env.phase == IDLE and (seen.batch or seen.ended):
             yield "engine", "start", ", ".join(map(str, (each.request for each in seen.batch)))
@@ -238,7 +243,7 @@ class JoinedModel(RowsModel):
 
     def _called(self, env: Environment, event: Event, step: CoreStep) -> Environment:
         kind = event[1]
-        left = Left(*env.engine)  # type: ignore[arg-type]
+        left = left_of(env.engine)
         if kind == "arrive":
             place = self._order.index(str(event[2]))
             arrivals = tuple(count - (each == place) for each, count in enumerate(left.arrivals))
@@ -307,7 +312,7 @@ class JoinedModel(RowsModel):
 
     def is_quiescent(self, state: State) -> bool:
         """Nobody is left to come or to go, and the device is idle."""
-        left = Left(*state.env.engine)  # type: ignore[arg-type]
+        left = left_of(state.env.engine)
         seen = self._seen(state)
         if not state.env.is_down and (any(left.arrivals) or seen.blocks.leases or seen.ended):
             return False

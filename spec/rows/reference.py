@@ -41,6 +41,7 @@ from tenure.spec.rows.reference_values import (
     PendingSave,
     Row,
     SavedStep,
+    blocks_of,
     share_of,
     zero_row,
 )
@@ -59,16 +60,14 @@ class ReferenceCache:
         self._identities: dict[BlockId, ContentIdentity] = {}
         self._names = Names()
         self._live: set[RequestId] = set()
-        self._has_started = False
-        self._next_step: StepId = 1
-        self._first_step: StepId = 1
+        self._has_started = self._is_shut_down = False
+        self._next_step = self._first_step = 1
         self._started: Start | None = None
         self._reserved: PendingSave | None = None
         self._saved: dict[StepId, SavedStep] = {}
         self._being_consumed: set[StepId] = set()
         self._failed_reads: dict[tuple[StepId, RequestId], NameId] = {}
         self._failure: tuple[int, StepId, str] | None = None
-        self._is_shut_down = False
 
     def clone(self) -> "ReferenceCache":
         """A twin that goes its own way from here."""
@@ -109,6 +108,10 @@ class ReferenceCache:
     def has_failed(self) -> bool:
         """Whether a write failed since the last reset."""
         return self._failure is not None
+
+    def batch_of(self, step: StepId) -> tuple[RequestId, ...]:
+        """The requests of a saved step that waits to be consumed, in batch order."""
+        return self._saved[step].batch
 
     def is_readable(self, step: StepId, request: RequestId) -> bool:
         """Whether a saved step's request can be materialized."""
@@ -182,7 +185,7 @@ class ReferenceCache:
         tokens = len(layout.slots)
         plain = [each.output for each in outputs]
         found = sort_outputs(plain, tokens, layout.padded, self._names, self._policy, self._config)
-        check_identities(self._started.computes, self._blocks_of(layout.slots.tolist()), step)
+        check_identities(self._started.computes, blocks_of(layout.slots.tolist(), self._config.block_size), step)
         return PendingSave(outputs, layout, found)
 
     def begin_save(self, outputs: Iterable[Emitted], layout: WriteLayout) -> None:
@@ -214,14 +217,14 @@ class ReferenceCache:
             raise SaveNotReservedError(step)
         start, (outputs, layout, found) = self._started, self._reserved
         slots = layout.slots.tolist()
-        check_identities(dict(computes), self._blocks_of(slots), step)
+        check_identities(dict(computes), blocks_of(slots, self._config.block_size), step)
         self._started = self._reserved = None
         self._names = found.names
         content = {each.output.name: each.content for each in outputs}
         # R21: whatever the slots held before is gone, also under names that the step does not emit.
         for row, slot in enumerate(slots):
             self._rows[slot] = {name: content[name][row] for name in found.rows}
-        for block in self._blocks_of(slots):
+        for block in blocks_of(slots, self._config.block_size):
             self._identities.pop(block, None)
         self._identities.update(start.computes)
         self._identities.update(computes)
@@ -243,7 +246,7 @@ class ReferenceCache:
         in_pool = [slot for slot in slots if 0 <= slot < self._config.num_slots]
         for slot in in_pool:
             self._rows.pop(slot, None)
-        for block in self._blocks_of(in_pool):
+        for block in blocks_of(in_pool, self._config.block_size):
             self._identities.pop(block, None)
 
     def materialize(self, step: StepId, requests: Sequence[RequestId]) -> Materialized:
@@ -377,9 +380,6 @@ class ReferenceCache:
         if missing and name == HIDDEN:
             holes[request] = Hole(name, tuple(missing))
         return rows
-
-    def _blocks_of(self, slots: Sequence[Slot]) -> set[BlockId]:
-        return {slot // self._config.block_size for slot in slots}
 
     def _saved_step(self, step: StepId) -> SavedStep:
         if step in self._being_consumed:

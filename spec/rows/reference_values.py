@@ -1,6 +1,6 @@
 """What goes into the naive oracle of the row machine and what comes out of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -74,6 +74,11 @@ def zero_row(row_shape: Sequence[int]) -> Row:
     if not row_shape:
         return 0
     return (zero_row(row_shape[1:]),) * row_shape[0]
+
+
+def blocks_of(slots: Iterable[Slot], block_size: int) -> set[BlockId]:
+    """The blocks that these slots lie in."""
+    return {slot // block_size for slot in slots}
 
 
 def share_of(emitted: Emitted, place: int, start: int, stop: int, tokens: int) -> Any:

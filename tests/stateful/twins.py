@@ -242,10 +242,10 @@ class Twins:
         if not self.oracle.unconsumed:
             return
         step = choices.pick(self.oracle.unconsumed)
-        saved = self.oracle._saved[step]  # pyright: ignore[reportPrivateUsage]
-        readable = tuple(each for each in saved.batch if self.oracle.is_readable(step, each))
-        usual = [readable, readable, readable[::-1], saved.batch, readable[1:], ()]
-        requests = choices.often(usual, saved.batch[:1], (*saved.batch, "nobody"), (*saved.batch, *saved.batch[:1]))
+        batch = self.oracle.batch_of(step)
+        readable = tuple(each for each in batch if self.oracle.is_readable(step, each))
+        usual = [readable, readable, readable[::-1], batch, readable[1:], ()]
+        requests = choices.often(usual, batch[:1], (*batch, "nobody"), (*batch, *batch[:1]))
         made = self.agree(
             lambda: self.oracle.materialize(step, requests), lambda cache: cache.materialize(step, requests)
         )
