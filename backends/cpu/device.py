@@ -80,7 +80,7 @@ class CpuDevice(OnLanes):
         self._is_auto = tensors == "auto"
         if tensors == "torch" or (self._is_auto and "torch" in sys.modules):
             self._take_torch()
-        self._lanes: WorkerLanes | InlineLanes = WorkerLanes() if worker else InlineLanes()
+        self._lanes = WorkerLanes() if worker else InlineLanes()
 
     def _take_torch(self) -> None:
         from tenure.backends.cpu import tensors as with_torch
