@@ -63,7 +63,7 @@ def _faults_option(ctx: click.Context, param: click.Parameter, value: str) -> "t
     "--save",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Write a failure's choices and timeline (for Perfetto) there.",
+    help="Write a failure's choices, timeline (for Perfetto) and happens-before graph (GraphML) there.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.pass_context
@@ -154,6 +154,9 @@ def as_table(summary: "Summary") -> str:
 
 def _tell(failure: "Failure", seed: int, kinds: "tuple[FaultKind, ...]", save: Path | None) -> None:
     faults = ",".join(kinds) or "none"
+    from tenure.model_checks.reports.errors import MissingExtraError
+    from tenure.simulation.graphs import write_happens_before
+
     click.echo(f"life {failure.life}: {failure.found}")
     click.echo(f"found with {failure.was:,} choices, and again with {len(failure.choices):,}")
     click.echo(f"again: tenure simulate --seed {seed} --life {failure.life} --choices 1 --faults {faults}")
@@ -165,6 +168,13 @@ def _tell(failure: "Failure", seed: int, kinds: "tuple[FaultKind, ...]", save: P
     path.write_text(json.dumps({**record, "found": failure.found}) + "\n", encoding="utf-8")
     timeline.write_text(json.dumps(failure.timeline) + "\n", encoding="utf-8")
     click.echo(f"again, shortened: tenure simulate --repeat {path}; its timeline: {timeline}")
+    graph = save / f"life-{failure.life}.graphml"
+    try:
+        write_happens_before(failure.moves, graph)
+    except MissingExtraError as error:
+        click.echo(f"no happens-before graph: {error}")
+    else:
+        click.echo(f"what lay before what, as a graph: {graph}")
 
 
 def _repeated(path: Path) -> int:

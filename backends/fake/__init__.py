@@ -14,6 +14,7 @@ from tenure.backends.fake.findings import Finding
 from tenure.backends.fake.memory import FakeBuffer
 from tenure.backends.fake.operations import Operation
 from tenure.backends.fake.timeline import timeline
+from tenure.backends.fake.trail import Move
 
 __all__ = [
     "FAULT_KINDS",
@@ -22,6 +23,7 @@ __all__ = [
     "FaultKind",
     "Faults",
     "Finding",
+    "Move",
     "Scripted",
     "Seeded",
     "make_device",

@@ -191,6 +191,7 @@ class FakeDevice(FakeLanes):
     def _host_access(self, what: str, *, writes: bool) -> Access:
         self._count += 1
         access = Access(self._count, what, "host", writes)
+        self.trail.move(HOST, f"{what} #{self._count}")
         self._accesses.append(access)
         return access
 

@@ -18,6 +18,7 @@ from tenure.backends.fake.faults import LATE_CHOICES, Faults
 from tenure.backends.fake.findings import Access, Finding
 from tenure.backends.fake.memory import FakeBuffer, RowNumbers, touch
 from tenure.backends.fake.operations import FakeEvent, Item, Operation, Wait
+from tenure.backends.fake.trail import Trail
 from tenure.core.errors import OperationFailedError
 
 HOST_LANES: Final = (Lane.POOL, Lane.GATHER)
@@ -34,6 +35,7 @@ class FakeLanes:
         findings: what was wrong with the use of memory, in order.
         operations: the newest operations, in the order in which they were asked for.
         moves: how often a lane went on.
+        trail: what lay before what, of the newest that was done.
         is_lost: the device does nothing any more, and says so.
         faults: what goes wrong, and how often it did.
     """
@@ -53,6 +55,7 @@ class FakeLanes:
         self._is_closed = False
         self._is_news = False
         self.moves = 0
+        self.trail = Trail()
         self.is_lost = False
         self.findings: list[Finding] = []
         self.operations: deque[Operation] = deque(maxlen=REMEMBERED)
@@ -253,6 +256,7 @@ class FakeLanes:
         operation = Operation(
             self._count, what, lane, target, rows, source, source_rows, values, self._clocks.now(HOST), self.moves
         )
+        self.trail.move(ACTOR_OF[lane], str(operation))
         self.operations.append(operation)
         self._lanes[lane].append(operation)
         self._changed.notify_all()
@@ -262,7 +266,8 @@ class FakeLanes:
     def record(self, lane: Lane) -> FakeEvent:
         """An event that completes when everything asked of the lane so far has ended."""
         with self._lock:
-            event = FakeEvent(lane, self._clocks.now(HOST))
+            move = self.trail.move(ACTOR_OF[lane], "event")
+            event = FakeEvent(lane, self._clocks.now(HOST), move)
             self._lanes[lane].append(event)
             self._pass_if_idle(lane)
             return event
@@ -270,6 +275,7 @@ class FakeLanes:
     def wait(self, lane: Lane, event: FakeEvent, *, is_needed: bool) -> None:
         """Go on behind an event; one that was never recorded is waited for by nobody."""
         with self._lock:
+            self.trail.move(ACTOR_OF[lane], "wait", event.move)
             self._lanes[lane].append(Wait(event, is_needed))
             self._pass_if_idle(lane)
 
@@ -287,6 +293,7 @@ class FakeLanes:
         with self._lock:
             if event.has_ended:
                 self._clocks.join(HOST, event.clock)
+                self.trail.move(HOST, "query", event.move)
             if event.error is not None:
                 raise event.error
             return event.has_ended
@@ -320,6 +327,7 @@ class FakeLanes:
             for actor in ACTOR_OF.values():
                 # Nothing runs any more, and the host knows it.
                 self._clocks.join(HOST, self._clocks.now(actor))
+            self.trail.move_all("close")
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join(timeout_s)

@@ -20,12 +20,14 @@ class FakeEvent:
         clock: what lies behind it, once it was reached.
         has_ended: whether it was reached, or never recorded.
         error: what failed before it.
+        move: its number among all moves of the device.
     """
 
-    __slots__ = ("clock", "error", "has_ended", "lane", "launched")
+    __slots__ = ("clock", "error", "has_ended", "lane", "launched", "move")
 
-    def __init__(self, lane: Lane | None = None, launched: Clock | None = None) -> None:
+    def __init__(self, lane: Lane | None = None, launched: Clock | None = None, move: int | None = None) -> None:
         self.lane = lane
+        self.move = move
         self.launched: Clock = np.zeros(len(ACTORS), dtype=np.int64) if launched is None else launched
         self.clock: Clock = np.zeros(len(ACTORS), dtype=np.int64)
         self.has_ended = lane is None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Final, NamedTuple
 
-from tenure.backends.fake import Chooser, Scripted, Seeded, timeline
+from tenure.backends.fake import Chooser, Move, Scripted, Seeded, timeline
 from tenure.backends.fake.faults import FaultKind
 from tenure.simulation.life import Figures, Life
 
@@ -23,6 +23,7 @@ class Failure(NamedTuple):
         was: how many choices it had at first.
         found: what is wrong.
         timeline: its last operations, for Perfetto.
+        moves: what lay before what at its end.
     """
 
     life: int
@@ -30,6 +31,7 @@ class Failure(NamedTuple):
     was: int
     found: str
     timeline: dict[str, object]
+    moves: tuple[Move, ...]
 
 
 @dataclass(slots=True)
@@ -96,11 +98,12 @@ class Simulation:
         chooser = self.chooser(number, keep=True)
         again = self._lived(chooser)
         if again is None or again[0] != in_words(error):
-            return Failure(number, (), 0, f"{in_words(error)} (and not when it is repeated: {again})", {})
+            return Failure(number, (), 0, f"{in_words(error)} (and not when it is repeated: {again})", {}, ())
         taken = chooser.taken
         shortest = self._shortened(taken, type(error).__name__) if self._shortens else taken
         found, life = self._lived(Scripted(shortest)) or again
-        return Failure(number, tuple(shortest), len(taken), found, timeline(life.device.operations))
+        device = life.device
+        return Failure(number, tuple(shortest), len(taken), found, timeline(device.operations), tuple(device.trail))
 
     def repeat(self, choices: Sequence[int]) -> tuple[str, Life] | None:
         """What goes wrong in a life with these choices; None: nothing."""

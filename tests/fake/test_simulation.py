@@ -93,6 +93,7 @@ def test_failure_is_shortened_repeated_and_saved(tmp_path: Path) -> None:
     assert 0 == mended.exit_code, mended.output
     assert "race" in result.output
     assert "--life 0" in result.output
+    assert (tmp_path / "life-0.graphml").read_text().startswith("<?xml")
     shown = json.loads((tmp_path / "life-0.timeline.json").read_text())
     assert shown["traceEvents"]
     saved = json.loads(record.read_text())
