@@ -1,7 +1,9 @@
-"""Every order of a history's moves, but for those that differ in moves of different lanes side by side.
+"""Every order in which a history can go on an emulated device, but for those that cannot differ in what they show.
 
-Moves of two lanes commute: if they met at one row, they would race, and that is found in either order. So of orders
-that differ in nothing else one is enough, which sleep sets choose (Godefroid 1996). Each order is run from the start.
+Two things save work. Moments with the same future are gone on from once (`moments`). And moves of two lanes commute: if
+they met at one row, they would race, and that is found in either order; so of orders that differ in nothing else one is
+run, which sleep sets choose (Godefroid 1996; with moments that are met again: Godefroid, Holzmann and Pirottin 1992).
+A world cannot be copied, so each run begins at the start.
 """
 
 from collections.abc import Sequence
@@ -11,7 +13,9 @@ from typing import Final
 from tenure.backends.device import Lane
 from tenure.backends.fake import Chooser
 from tenure.core.errors import InvariantViolation
+from tenure.model_checks.devices.moments import moment_of
 from tenure.model_checks.devices.world import Move, World
+from tenure.model_checks.rows.cores import Shorthand
 from tenure.model_checks.rows.scripts import History
 
 SLOW_MOVES: Final = 20
@@ -23,8 +27,8 @@ class Explored:
     """What came of it.
 
     Attributes:
-        orders: runs to the end.
-        cut: runs that were not gone to their end since an equal one was.
+        moments: different moments that were met; 0 where moves are drawn.
+        ends: runs that came to an end of the history.
         moves: moves made, those that were made again included.
         longest: moves of the longest run.
         rows: rows that were handed out and right.
@@ -33,8 +37,8 @@ class Explored:
         trail: the moves that lead to it.
     """
 
-    orders: int = 0
-    cut: int = 0
+    moments: int = 0
+    ends: int = 0
     moves: int = 0
     longest: int = 0
     rows: int = 0
@@ -43,22 +47,21 @@ class Explored:
     trail: tuple[Move, ...] = field(default=())
 
 
-def every_order(history: History, *, orders_max: int | None = None) -> Explored:
+def every_order(history: History, *, moments_max: int | None = None) -> Explored:
     """Go through all orders, depth first, to the first that goes wrong."""
-    explored = Explored()
-    # Prefixes that are to be gone on with, each with the moves that need not be made there.
-    waiting: list[tuple[tuple[Move, ...], frozenset[Move]]] = [((), frozenset())]
-    while waiting:
-        prefix, sleeping = waiting.pop()
-        if orders_max is not None and explored.orders >= orders_max:
-            explored.finished = False
+    search = _Search(history)
+    while search.waiting:
+        if moments_max is not None and len(search.asleep_at) >= moments_max:
+            search.explored.finished = False
             break
         try:
-            _go_on(history, prefix, sleeping, waiting, explored)
+            search.run(*search.waiting.pop())
         except _Wrong as wrong:
+            explored = search.explored
             explored.found, explored.trail, explored.finished = wrong.found, wrong.trail, False
             break
-    return explored
+    search.explored.moments = len(search.asleep_at)
+    return search.explored
 
 
 class _Wrong(Exception):  # noqa: N818 - it carries a finding
@@ -67,41 +70,62 @@ class _Wrong(Exception):  # noqa: N818 - it carries a finding
         self.found, self.trail = found, tuple(trail)
 
 
-def _go_on(
-    history: History,
-    prefix: tuple[Move, ...],
-    sleeping: frozenset[Move],
-    waiting: list[tuple[tuple[Move, ...], frozenset[Move]]],
-    explored: Explored,
-) -> None:
-    """One run: the prefix again, then always the first move that is not asleep; the others wait."""
-    world, trail = World(history), [*prefix]
-    for move in prefix:
-        world.make(move)
-    explored.moves += len(prefix)
-    while True:
-        moves = world.moves()
-        awake = [move for move in moves if move not in sleeping]
+class _Search:
+    """Where all runs of one history have been.
+
+    Attributes:
+        waiting: prefixes that are to be gone on with, each with the moves that need not be made there.
+        asleep_at: by moment the moves that were not made there, since what they lead to is met elsewhere.
+    """
+
+    def __init__(self, history: History) -> None:
+        self.explored = Explored()
+        self.waiting: list[tuple[tuple[Move, ...], frozenset[Move]]] = [((), frozenset())]
+        self.asleep_at: dict[bytes, frozenset[Move]] = {}
+        self._history = history
+        self._shorthand = Shorthand()
+
+    def run(self, prefix: tuple[Move, ...], sleeping: frozenset[Move]) -> None:
+        """One run: the prefix again, then always the first move that is to be made; the others wait.
+
+        Raises:
+            _Wrong: something is, or may never end well.
+        """
+        explored, world, trail = self.explored, World(self._history), [*prefix]
+        for move in prefix:
+            world.make(move)
         try:
-            if not moves:
-                world.check_end()
-                explored.orders += 1
-                explored.longest = max(explored.longest, len(trail))
-                explored.rows += sum(each.rows for each in world.handed)
-                return
-            if not awake:
-                explored.cut += 1
-                return
-            for place in range(len(awake) - 1, 0, -1):
-                asleep = sleeping.union(awake[:place])
-                waiting.append(((*trail, awake[place]), frozenset(m for m in asleep if commutes(m, awake[place]))))
-            first = awake[0]
-            trail.append(first)
-            world.make(first)
+            while True:
+                moves = world.moves()
+                due, sleeping = self._due(world, moves, sleeping)
+                if not moves:
+                    world.check_end()
+                    explored.ends += 1
+                    explored.rows += sum(each.rows for each in world.handed)
+                if not due:
+                    return
+                for place in range(len(due) - 1, 0, -1):
+                    asleep = sleeping.union(due[:place])
+                    kept = frozenset(move for move in asleep if commutes(move, due[place]))
+                    self.waiting.append(((*trail, due[place]), kept))
+                sleeping = frozenset(move for move in sleeping if commutes(move, due[0]))
+                trail.append(due[0])
+                world.make(due[0])
         except InvariantViolation as error:
             raise _Wrong(str(error), trail) from error
-        explored.moves += 1
-        sleeping = frozenset(move for move in sleeping if commutes(move, first))
+        finally:
+            explored.moves += len(trail)
+            explored.longest = max(explored.longest, len(trail))
+
+    def _due(
+        self, world: World, moves: Sequence[Move], sleeping: frozenset[Move]
+    ) -> tuple[list[Move], frozenset[Move]]:
+        """The moves that are to be made at a moment, and those that are not: asleep, or made there before."""
+        moment = moment_of(world, self._shorthand)
+        before = self.asleep_at.get(moment)
+        self.asleep_at[moment] = sleeping if before is None else before & sleeping
+        due = [move for move in moves if move not in sleeping and (before is None or move in before)]
+        return due, frozenset(moves).difference(due)
 
 
 def commutes(one: Move, other: Move) -> bool:
@@ -126,7 +150,7 @@ def drawn_orders(history: History, chooser: Chooser, count: int) -> Explored:
         except InvariantViolation as error:
             explored.found, explored.trail = str(error), tuple(trail)
             return explored
-        explored.orders += 1
+        explored.ends += 1
         explored.moves += len(trail)
         explored.longest = max(explored.longest, len(trail))
         explored.rows += sum(each.rows for each in world.handed)

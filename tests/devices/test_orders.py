@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import count
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -15,35 +16,91 @@ from tenure.backends.fake.operations import FakeEvent
 from tenure.core.rows.commands import RowCommand
 from tenure.core.rows.events import WriteFailed
 from tenure.model_checks.devices.histories import ALL_HISTORIES, OF_DEVICES
+from tenure.model_checks.devices.moments import moment_of
 from tenure.model_checks.devices.orders import commutes, drawn_orders, every_order
 from tenure.model_checks.devices.world import World
+from tenure.model_checks.rows.cores import Shorthand
 from tenure.model_checks.rows.plans import AT_ONCE, start_of
 from tenure.model_checks.rows.scopes import HISTORIES
-from tenure.model_checks.rows.scripts import ALL, C, History, arrive, ends, last, step
+from tenure.model_checks.rows.scripts import ALL, C, H, History, arrive, ends, last, step
 from tests.fake.race_mutants import own
 
-ORDERS: Final = 25
+MOMENTS: Final = 60
+MOMENTS_OF_A_NIGHT: Final = 4_000
 ONE_STEP: Final = History("", (step(arrive("a"), rows="a:0:1", to=[ALL]), last(*ends("a"))))
 DEFERRED: Final = History("", (step(arrive("a"), rows="a:0:1", emits=(C,), to=[AT_ONCE]), last(*ends("a"))))
+FIRST: Final = step(arrive("a"), rows="a:0:1", emits=(H,))
+SMALL: Final = {
+    "one-step": ONE_STEP,
+    "one-deferred-step": DEFERRED,
+    "hit-beside-its-step": History(
+        "",
+        (FIRST, step(*ends("a"), arrive("b", 1, 0, nodes=(1,)), rows="b:1:2", emits=(H,), to=[ALL]), last(*ends("b"))),
+        blocks=2,
+    ),
+    "hit-of-the-slot-that-its-step-writes": History(
+        "",
+        (FIRST, step(*ends("a"), arrive("b", 1, 0, nodes=(1,)), rows="b:0:2", emits=(H,), to=[ALL]), last(*ends("b"))),
+        blocks=1,
+    ),
+}
+"""Histories of which every order is run."""
+LARGER: Final = {
+    **ALL_HISTORIES,
+    "hit-of-a-slot-taken-anew": History(
+        "",
+        (
+            FIRST,
+            step(*ends("a"), arrive("b", 1, 0, nodes=(1,)), rows="b:1:2", emits=(H,), to=[ALL]),
+            step(*ends("b"), arrive("x"), rows="x:0:9", emits=(H,)),
+            last(*ends("x")),
+        ),
+        blocks=2,
+    ),
+}
+"""Histories of which every order, or as many as a night has room for, is run at night."""
 
 
 @pytest.mark.parametrize("name", ALL_HISTORIES)
 def test_r02_r18_r20_first_orders_of_a_history_go_well(name: str) -> None:
     """Rows, races, what is left: for each case, defect and wrong reading, with the executor that ships."""
-    explored = every_order(ALL_HISTORIES[name], orders_max=ORDERS)
+    explored = every_order(ALL_HISTORIES[name], moments_max=MOMENTS)
 
     assert "" == explored.found, explored.trail
-    assert ORDERS == explored.orders
+    assert MOMENTS <= explored.moments
+    assert explored.ends
 
 
-@pytest.mark.parametrize("history", [ONE_STEP, DEFERRED])
-def test_r02_r18_r20_every_order_of_a_step_goes_well(history: History) -> None:
+@pytest.mark.parametrize("name", SMALL)
+def test_r02_r18_r20_every_order_of_a_small_history_goes_well(name: str) -> None:
     """To the end: what is the case in all orders is the case."""
-    explored = every_order(history)
+    explored = every_order(SMALL[name])
 
     assert "" == explored.found, explored.trail
     assert explored.finished
-    assert 5 < explored.orders
+    assert 50 < explored.moments
+    assert explored.rows or name == "one-deferred-step"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGER)
+def test_r02_r18_r20_orders_of_a_history_go_well_for_a_night(name: str) -> None:
+    """As far as some minutes go."""
+    explored = every_order(LARGER[name], moments_max=MOMENTS_OF_A_NIGHT)
+
+    assert "" == explored.found, explored.trail
+    assert explored.finished or MOMENTS_OF_A_NIGHT <= explored.moments
+
+
+@pytest.mark.parametrize("wait", [("CopyPage", "FreezeRows"), ("ScatterRows", "GatherRows")])
+def test_r20_race_is_found_by_the_search_of_a_small_history(wait: tuple[str, str]) -> None:
+    """A wait is taken out, and the search comes to an order that shows it."""
+    with Watched(wait=wait).planted():
+        explored = every_order(SMALL["hit-of-the-slot-that-its-step-writes"])
+
+    assert "race" in explored.found
+    assert explored.trail
+    assert not explored.finished
 
 
 class TwoLanes:
@@ -72,18 +129,116 @@ class TwoLanes:
         assert self.is_told
 
 
-def test_orders_that_differ_in_lanes_side_by_side_are_run_once() -> None:
-    """Two moves of each lane are in six orders, which all come to the same."""
-    with patch("tenure.model_checks.devices.orders.World", TwoLanes):
-        with_sleep = every_order(ONE_STEP)
-        with patch("tenure.model_checks.devices.orders.commutes", return_value=False):
-            without = every_order(ONE_STEP)
+@pytest.mark.parametrize(
+    ("sleeps", "merges", "ends", "moments"), [(1, 0, 1, 10), (0, 1, 1, 10), (1, 1, 1, 10), (0, 0, 6, 25)]
+)
+def test_orders_that_differ_in_lanes_side_by_side_are_run_once(
+    sleeps: bool, merges: bool, ends: int, moments: int
+) -> None:
+    """Two moves of each lane are in six orders, which all come to the same: by sleep sets, by moments, by both."""
+    numbers = count()
 
-    assert (1, True) == (with_sleep.orders, with_sleep.finished)
-    assert (6, 0, True) == (without.orders, without.cut, without.finished)
+    def moment_of(world: TwoLanes, _: object) -> bytes:
+        return repr((world.left, world.is_told) if merges else next(numbers)).encode()
+
+    with ExitStack() as stack:
+        stack.enter_context(patch("tenure.model_checks.devices.orders.World", TwoLanes))
+        stack.enter_context(patch("tenure.model_checks.devices.orders.moment_of", moment_of))
+        if not sleeps:
+            stack.enter_context(patch("tenure.model_checks.devices.orders.commutes", return_value=False))
+        explored = every_order(ONE_STEP)
+
+    assert (ends, moments, True) == (explored.ends, explored.moments, explored.finished)
+
+
+def test_only_moves_of_two_lanes_commute() -> None:
+    """The news may come between any two."""
     assert commutes(("lane", "COPY"), ("lane", "POOL"))
     assert not commutes(("lane", "COPY"), ("news",))
     assert not commutes(("lane", "COPY"), ("lane", "COPY"))
+
+
+@pytest.mark.parametrize("name", ["one-step", "one-deferred-step"])
+def test_sleep_sets_leave_no_moment_out(name: str) -> None:
+    """Every moment that is reached without them is reached with them."""
+    with patch("tenure.model_checks.devices.orders.commutes", return_value=False):
+        without = every_order(SMALL[name])
+
+    assert every_order(SMALL[name]).moments == without.moments
+    assert every_order(SMALL[name]).moves < without.moves
+
+
+# --- Moments ----------------------------------------------------------------------------------------------------------
+
+
+def saved_world() -> World:
+    """A world whose step was saved, and whose device did nothing yet."""
+    world = World(ONE_STEP)
+    for move in (("engine", "start"), ("engine", "save")):
+        world.make(move)
+    return world
+
+
+def moment(world: World) -> bytes:
+    """The moment of a world."""
+    return moment_of(world, Shorthand())
+
+
+def test_moments_of_lanes_in_either_order_are_equal() -> None:
+    """How a world came to where it is makes no difference."""
+    one, other = saved_world(), saved_world()
+    for world in (one, other):
+        while Lane.COPY not in world.device.ready():
+            world.device.advance(Lane.COMPUTE)
+    for lane in (Lane.COMPUTE, Lane.COPY):
+        one.device.advance(lane)
+    for lane in (Lane.COPY, Lane.COMPUTE):
+        other.device.advance(lane)
+
+    assert moment(saved_world()) == moment(saved_world())
+    assert moment(one) == moment(other)
+    assert moment(one) != moment(saved_world())
+
+
+def test_moments_differ_in_whatever_makes_a_future() -> None:
+    """Rows, what was written, what lies behind whom, what is to be done, what the machine knows."""
+
+    def ended(world: World) -> None:
+        world.device.settle()
+
+    def asked(world: World) -> None:
+        world.device.settle()
+        world.pump()
+
+    def changed(world: World) -> None:
+        buffer = min(world.device.held, key=lambda each: each.number)
+        buffer.array[:] = 7
+
+    def written(world: World) -> None:
+        buffer = min(world.device.held, key=lambda each: each.number)
+        buffer.is_written[:] = True
+
+    def emptied(world: World) -> None:
+        world.device.record(Lane.GATHER)
+        world.device.wait(Lane.GATHER, FakeEvent(), is_needed=True)
+        world.device.record(Lane.COPY)
+
+    def known(world: World) -> None:
+        # The host has seen that everything was done, and told nobody.
+        world.device.settle()
+        world.device.close(0)
+        vars(world.device)["_is_closed"] = False
+
+    def lost(world: World) -> None:
+        world.device.lose()
+
+    moments = [moment(saved_world())]
+    for change in (ended, asked, changed, written, emptied, known, lost):
+        world = saved_world()
+        change(world)
+        moments.append(moment(world))
+
+    assert len(moments) == len({*moments})
 
 
 # --- Taken out --------------------------------------------------------------------------------------------------------
