@@ -63,7 +63,7 @@ class Machine:
 
     def tell(self, event: Event) -> Any:
         """Take one event; a refusal leaves both states equal to what they were."""
-        before, old = self.view(), self.journaled
+        before, old, old_copy = self.view(), self.journaled, self.copying
         try:
             step = transition(self.copying, event)
         except TenureError as refusal:
@@ -75,7 +75,9 @@ class Machine:
         self.commands += step.commands
         after = self.view()
         check_observation(Observation(before, event, after, step.answer, step.commands))
+        # R17: also in what no view shows.
         assert before == old.view()
+        assert old_copy == old
         assert after == self.view()
         return step.answer
 

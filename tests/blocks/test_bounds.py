@@ -1,0 +1,101 @@
+"""Numbers at their bounds, and what answers and errors say of fenced capacity."""
+
+import pytest
+
+from tenure.core.blocks.sequence import BlockIdentity, new_sequence
+from tenure.core.blocks.values import (
+    AllocationRequested,
+    DecodeReservationRequested,
+    DependencyAttached,
+    ExternalPrefixRequested,
+    LeaseOpened,
+    Ready,
+    ReservedAllocationRequested,
+    Sources,
+    StoreSourcesSnapshotted,
+)
+from tenure.core.config import U32_MAX, U64_MAX
+from tenure.core.errors import NegativeCountError
+from tests.blocks.harness import Machine
+
+
+def fenced(machine: Machine, dependencies: tuple[int, ...]) -> None:
+    """Computed blocks, each read by a transfer of its own, whose lease has ended."""
+    machine.cached("old", range(1, 1 + len(dependencies)))
+    for position, dependency in enumerate(dependencies):
+        machine.attach("old", (position,), dependency)
+    machine.finish("old")
+
+
+def test_reserved_capacity_tells_its_fences_in_the_order_of_use() -> None:
+    """The last block of a reservation is used first, and so are its fences told, in view and answer."""
+    machine = Machine(3, 2)
+    fenced(machine, (5, 6, 7))
+    reservation = machine.reserve(3)
+    (seen,) = machine.view().reservations.values()
+    used = [machine.view().tags[block] for block in reversed(seen.fresh)]
+
+    assert {5, 6, 7} == {*used}
+    assert tuple(used) == seen.dependencies
+    machine.open("a", (1, 2, 3, 4))
+    answer = machine.tell(ReservedAllocationRequested("a", 4, reservation))
+    assert isinstance(answer, Ready)
+    assert tuple(used[:2]) == answer.dependencies
+
+
+def test_dependency_may_be_any_unsigned_number_of_64_bits() -> None:
+    """The least and the greatest."""
+    for dependency in (0, U64_MAX):
+        machine = Machine(2, 2)
+        machine.cached("a", (1,))
+        sources = machine.tell(StoreSourcesSnapshotted("a", (0,)))
+        assert isinstance(sources, Sources)
+        machine.tell(DependencyAttached("a", sources.snapshot, dependency))
+        assert machine.satisfy(dependency)
+
+
+def test_token_and_hash_may_be_the_greatest_there_is() -> None:
+    """Tokens of 32 bits, names of 64."""
+    machine = Machine(4, 2)
+    machine.open("a", (1,), 1)
+    machine.allocate("a", 1)
+    machine.finalize("a", 0, 1)
+    machine.generate("a", U32_MAX)
+    machine.tell(LeaseOpened(new_sequence("b", (1, 2), 0, 2, identities=[BlockIdentity(U64_MAX, U64_MAX)])))
+
+    assert (U64_MAX,) == machine.hashes("b")
+
+
+def test_count_that_is_none_is_refused_by_its_name() -> None:
+    """Whose it is, and which."""
+    machine = Machine(4, 2)
+    machine.open("a", (1, 2, 3, 4))
+    machine.refuses(DecodeReservationRequested(-1), NegativeCountError, "^.*blocks")
+    machine.refuses(ExternalPrefixRequested("a", -1, (7,)), NegativeCountError, "request 'a'.*prefix_blocks")
+    machine.refuses(AllocationRequested("a", -1), NegativeCountError, "request 'a'")
+
+
+def test_second_snapshot_of_a_request_leaves_older_versions_as_they_were() -> None:
+    """Both are kept; the version before the second knows of the first alone."""
+    machine = Machine(4, 2)
+    machine.cached("a", (1, 2))
+    first = machine.tell(StoreSourcesSnapshotted("a", (0,)))
+    second = machine.tell(StoreSourcesSnapshotted("a", (1,)))
+
+    assert isinstance(first, Sources)
+    assert isinstance(second, Sources)
+    for sources, dependency in ((second, 4), (first, 3)):
+        machine.tell(DependencyAttached("a", sources.snapshot, dependency))
+    assert machine.satisfy(3)
+    assert machine.satisfy(4)
+
+
+@pytest.mark.parametrize("tokens", [(0,), (U32_MAX,)])
+def test_prompt_may_be_of_the_least_and_the_greatest_token(tokens: tuple[int, ...]) -> None:
+    """They are tokens as others are."""
+    machine = Machine(2, 2)
+    machine.open("a", tokens * 2)
+    machine.allocate("a", 2)
+    machine.finalize("a", 0, 2)
+
+    assert None not in machine.hashes("a")
