@@ -20,4 +20,11 @@ settings.register_profile(
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the tests: those of one transition, then those of both machines, then the walks."""
-    items.sort(key=lambda item: (item.path.parent.name == "stateful", item.path.parent.name == "joined", item.nodeid))
+    items.sort(
+        key=lambda item: (
+            item.path.parent.name == "stateful",
+            item.path.name == "test_walk.py",
+            item.path.parent.name == "joined",
+            item.nodeid,
+        )
+    )

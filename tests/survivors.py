@@ -15,8 +15,8 @@ from pathlib import Path
 import click
 
 ARGUED = Path(__file__).with_name("argued_survivors.toml")
-# Only these two are a mutant's death; a loop without an end is noticed by the clock.
-DEAD = ("killed", "timeout")
+# Only these are a mutant's death; a loop without an end is noticed by the clock.
+DEAD = ("killed", "timeout", "caught by type check")
 
 
 def mutmut(*words: str) -> str:
