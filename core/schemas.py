@@ -30,6 +30,8 @@ TraceValue: TypeAlias = RowEvent | RowAnswer | RowCommand
 
 _KINDS: Final[tuple[tuple[str, Any], ...]] = (("event", RowEvent), ("answer", RowAnswer), ("command", RowCommand))
 _KIND_OF: Final = {value: kind for kind, union in _KINDS for value in get_args(union)}
+_PLAIN: Final = (str, int, bool, NoneType)
+"""What is the same in JSON; most of a long line, so it is asked first."""
 _TAGGED: Final = frozenset(_KIND_OF) | frozenset(get_args(LifeCycle))
 """The classes that carry their name: a reader could not tell them apart otherwise."""
 
@@ -135,7 +137,7 @@ def _wire(hint: Any) -> Any:
         return _List[_wire(arguments[0])]
     if origin is tuple:
         return _Annotated[_Tuple[tuple(_wire(each) for each in arguments)], Strict(strict=False)]
-    if hint in (int, str, bool, NoneType):
+    if hint in _PLAIN:
         return hint
     return _Literal[tuple(member.name for member in hint)] if issubclass(hint, Enum) else _model(hint)
 
@@ -151,6 +153,8 @@ def _is_set(members: list[str]) -> list[str]:
 
 
 def _encode(value: Any) -> Any:
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, Enum):
@@ -182,6 +186,8 @@ def _decode(hint: Any, data: Any) -> Any:
     if origin is frozenset:
         return frozenset(data)
     if origin is tuple:
+        if arguments[1:] == (...,) and _is_plain(arguments[0]):
+            return tuple(data)
         parts = arguments[:1] * len(data) if arguments[1:] == (...,) else arguments
         return tuple(_decode(part, each) for part, each in zip(parts, data, strict=True))
     if origin is np.ndarray:
@@ -191,6 +197,12 @@ def _decode(hint: Any, data: Any) -> Any:
     if issubclass(hint, Enum):
         return hint[data]
     return hint(**{name: _decode(each, data[name]) for name, each in _fields(hint).items()})
+
+
+@cache
+def _is_plain(hint: Any) -> bool:
+    """Whether values of a type are the same in JSON."""
+    return hint in _PLAIN or (get_origin(hint) in (Union, UnionType) and all(map(_is_plain, get_args(hint))))
 
 
 def _shown(value: object) -> str:

@@ -17,6 +17,7 @@ from tenure.replay.requests import TRACE_BLOCK_MAX
 from tenure.replay.row_options import BUDGET_MAX, DEPTH_MAX, NAMES_MAX, PREEMPT_RATE_MAX, RowOptions
 from tenure.replay.row_specs import FORM, RowSpec, parse_rows
 from tenure.simulate_cli import simulate_command
+from tenure.validate_cli import validate_command
 
 ROW_OPTIONS: Final = (
     "staging_depth",
@@ -280,5 +281,5 @@ def replay_command(
     ctx.exit(run_command(traces, options, json_path, sample=sample, show_progress=not no_progress))
 
 
-for _command in (check_command, explain_command, mutants_command, simulate_command, conform_command):
+for _command in (check_command, explain_command, mutants_command, simulate_command, conform_command, validate_command):
     main.add_command(_command)

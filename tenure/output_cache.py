@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from tenure.backends.device import Device
 from tenure.block_table import BlockTable
 from tenure.core.arrays import Integers, integers
 from tenure.core.config import RowConfig, RowPolicy
-from tenure.core.errors import BatchRowError, LayoutMissingError, TokenCountError
+from tenure.core.errors import BatchRowError, LayoutMissingError, TenureError, TokenCountError
 from tenure.core.rows.answers import RowAnswer, StepBegan
 from tenure.core.rows.commands import RowCommand
 from tenure.core.rows.events import (
@@ -26,18 +27,28 @@ from tenure.core.rows.events import (
 from tenure.core.rows.machine import transition
 from tenure.core.rows.names import NameId, RowFormat
 from tenure.core.rows.state import RowState
+from tenure.recording import Recorder, RecordStatus, Target
 from tenure.row_cache import RowCache
 
 
 class RowMachine:
-    """The row machine and its newest state."""
+    """The row machine and its newest state; whoever records is told of every event, in order."""
 
-    def __init__(self, config: RowConfig) -> None:
+    def __init__(self, config: RowConfig, recorder: Recorder | None = None) -> None:
         self.state = RowState.initial(config)
+        self.recorder = recorder
 
     def tell(self, event: RowEvent) -> tuple[RowAnswer, tuple[RowCommand, ...]]:
         """Let an event happen."""
-        self.state, answer, commands = transition(self.state, event)
+        if self.recorder is None:
+            self.state, answer, commands = transition(self.state, event)
+            return answer, commands
+        try:
+            self.state, answer, commands = transition(self.state, event)
+        except TenureError as error:
+            self.recorder.refused(event, error)
+            raise
+        self.recorder.took(event, answer)
         return answer, commands
 
 
@@ -58,6 +69,7 @@ class OutputCache(RowCache[RowMachine]):
         device: Device | None = None,
         block_table: BlockTable | None = None,
         formats: Iterable[RowFormat] = (),
+        record: Target | None = None,
     ) -> None:
         """A cache in which every row is absent.
 
@@ -66,13 +78,37 @@ class OutputCache(RowCache[RowMachine]):
             device: where rows are copied; the CPU, inline, if not given.
             block_table: says which slots a step writes; without one, each save gives its layout.
             formats: names whose memory is to be there from the start, so that no step waits for it.
+            record: a path, or a binary file, to write every event and answer to (`docs/recorded-runs.md`). One thread
+                writes; nobody waits for it but `shutdown`, for as long as a wait may take.
 
         Raises:
             PageLockedMemoryError: the pages of `formats` need more page-locked memory than there may be.
             OperationFailedError: there is not so much memory.
+            RecordError: the file to record to cannot be opened.
         """
         self._block_table = block_table
-        super().__init__(RowMachine(config), config, policy, device, formats)
+        self._recorder = None if record is None else Recorder(record, config, writer=f"tenure {version('tenure')}")
+        try:
+            super().__init__(RowMachine(config, self._recorder), config, policy, device, formats)
+        except BaseException:
+            self._close_record(config)
+            raise
+
+    @property
+    def recording(self) -> RecordStatus | None:
+        """What became of the record so far; None if none was asked for."""
+        return None if self._recorder is None else self._recorder.status
+
+    def shutdown(self) -> None:
+        """Serve no call any more, and end the record: see `RowCache.shutdown`."""
+        try:
+            super().shutdown()
+        finally:
+            self._close_record(self._config)
+
+    def _close_record(self, config: RowConfig) -> None:
+        if self._recorder is not None:
+            self._recorder.close(config.wait_timeout_s)
 
     def _row_state(self) -> RowState:
         return self._machine.state

@@ -1,0 +1,205 @@
+"""Writes what a machine takes to a file, beside the threads that tell it.
+
+Whoever tells the machine appends to a bounded queue, and never waits: one thread writes. What finds the queue full is
+left out, and its number stands in the file where it is missing. A disk that fails ends the record and nothing else.
+"""
+
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import BinaryIO, Final, NamedTuple, TypeAlias
+
+from tenure.core.config import RowConfig
+from tenure.core.errors import TenureError, TraceFormatError
+from tenure.core.rows.answers import RowAnswer
+from tenure.core.rows.events import RowEvent
+from tenure.core.schemas import to_json
+from tenure.recording.errors import RecordError
+from tenure.recording.lines import Header, closed_line, gap_line, header_line, refused_line
+
+QUEUE_MAX: Final = 8192
+"""Events that wait to be written at most. The largest hold the slots of a step, 8 bytes a token."""
+THREAD_NAME: Final = "tenure-recorder"
+
+Target: TypeAlias = str | os.PathLike[str] | BinaryIO
+
+_log: Final = logging.getLogger("tenure.recording")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordStatus:
+    """What became of a record so far.
+
+    Attributes:
+        events: events that were handed over.
+        left_out: events that found the queue full, and are in no line.
+        written: lines that were written.
+        error: why nothing more is written; None while all is well.
+    """
+
+    events: int
+    left_out: int
+    written: int
+    error: str | None
+
+
+class _Refusal(NamedTuple):
+    error: str
+    scope: str
+
+
+class _Left(NamedTuple):
+    """So many events were left out here."""
+
+    events: int
+
+
+class _End(NamedTuple):
+    """Nothing comes any more."""
+
+
+_Item: TypeAlias = tuple[RowEvent, RowAnswer | _Refusal] | _Left | _End
+
+
+class Recorder:
+    """One record, and the thread that writes it.
+
+    `took` and `refused` are called by whoever tells the machine, one at a time and in the machine's order. Events and
+    answers are immutable, arrays in them read-only copies, so what is written is what the machine was told.
+    """
+
+    def __init__(self, target: Target, config: RowConfig, *, writer: str, queue_max: int = QUEUE_MAX) -> None:
+        """Begin the record; a file that is there is begun anew.
+
+        Raises:
+            RecordError: the file cannot be opened.
+        """
+        self._name, self._file, self._is_own = _opened(target)
+        self._queue_max = queue_max
+        self._queue: SimpleQueue[_Item] = SimpleQueue()
+        # Counted by whoever tells the machine.
+        self._events = self._left_out = self._missing = 0
+        # Counted by the thread that writes.
+        self._written = self._told = self._gaps = 0
+        self._error: str | None = None
+        self._is_over = False
+        self._header = header_line(Header(writer=writer, config=config))
+        self._thread = Thread(target=self._run, name=THREAD_NAME, daemon=True)
+        self._thread.start()
+
+    # --- Called by whoever tells the machine --------------------------------------------------------------------
+
+    def took(self, event: RowEvent, answer: RowAnswer) -> None:
+        """The machine took an event; never waits."""
+        self._put((event, answer))
+
+    def refused(self, event: RowEvent, error: TenureError) -> None:
+        """The machine refused an event; never waits."""
+        self._put((event, _Refusal(type(error).__name__, error.scope.name)))
+
+    def _put(self, item: tuple[RowEvent, RowAnswer | _Refusal]) -> None:
+        if self._is_over:
+            return
+        if self._error is not None or self._queue.qsize() >= self._queue_max:
+            self._missing += 1
+            self._left_out += 1
+            return
+        if self._missing:
+            self._queue.put(_Left(self._missing))
+            self._missing = 0
+        self._events += 1
+        self._queue.put(item)
+
+    @property
+    def status(self) -> RecordStatus:
+        """What became of the record so far."""
+        return RecordStatus(self._events, self._left_out, self._written, self._error)
+
+    def close(self, timeout_s: float) -> None:
+        """End the record: what waits is written, and the file closed. May be called again.
+
+        A disk that takes longer keeps its thread, and nobody else.
+        """
+        if not self._is_over:
+            self._is_over = True
+            if self._missing:
+                self._queue.put(_Left(self._missing))
+            self._queue.put(_End())
+        self._thread.join(timeout_s)
+
+    # --- The thread that writes ---------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            try:
+                self._write(self._header)
+                self._file.flush()
+                while not self._is_at_end():
+                    pass
+            finally:
+                if self._is_own:
+                    self._file.close()
+        except (OSError, ValueError) as error:
+            # A file object of the caller's that was closed says so with a ValueError.
+            self._error = str(error)
+            _log.warning("the record %s ends here, and the cache goes on without: %s", self._name, error)
+            self._drop_all()
+
+    def _is_at_end(self) -> bool:
+        """Write the next item; whether it was the last."""
+        try:
+            item = self._queue.get_nowait()
+        except Empty:
+            # Whoever reads the file meanwhile finds whole lines.
+            self._file.flush()
+            item = self._queue.get()
+        match item:
+            case _Left(events):
+                self._write_gap(events)
+            case _End():
+                self._write(closed_line(self._told, self._gaps))
+                self._file.flush()
+                return True
+            case (event, result):
+                self._write_event(event, result)
+        return False
+
+    def _write_event(self, event: RowEvent, result: RowAnswer | _Refusal) -> None:
+        try:
+            lines = to_json(event), refused_line(*result) if isinstance(result, _Refusal) else to_json(result)
+        except TraceFormatError:
+            # What no line can stand for is mostly why it was refused, and then it changed nothing.
+            if not isinstance(result, _Refusal):
+                self._write_gap(1)
+            return
+        for line in lines:
+            self._write(line)
+        self._told += 1
+
+    def _write_gap(self, events: int) -> None:
+        self._write(gap_line(events))
+        self._gaps += events
+
+    def _write(self, line: str) -> None:
+        self._file.write(line.encode() + b"\n")
+        self._written += 1
+
+    def _drop_all(self) -> None:
+        """Nothing is written any more: what waits is let go."""
+        while not self._queue.empty():
+            self._queue.get_nowait()
+
+
+def _opened(target: Target) -> tuple[str, BinaryIO, bool]:
+    """The name of a file, the file, and whether it is to be closed."""
+    if not isinstance(target, str | os.PathLike):
+        return str(getattr(target, "name", "of a file object")), target, False
+    path = Path(target)
+    try:
+        return str(path), path.open("wb"), True
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise RecordError(str(path), f"cannot be written ({reason})", "give record= another path") from None
