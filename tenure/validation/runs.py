@@ -33,10 +33,9 @@ def validate(path: Path, states_max: int = STATES_MAX) -> Report:
     Raises:
         RecordError: the file cannot be read, or is no record of this version.
     """
-    found = _Pass(path, states_max, Search.NEAREST).run()
-    if found.verdict is Verdict.VALID or not found.unlogged:
-        return found
-    if found.fault is None and found.reason == GAP:
+    nearest = _Pass(path, states_max, Search.NEAREST)
+    found = nearest.run()
+    if not nearest.is_lost or not found.unlogged:
         return found
     every = _Pass(path, states_max, Search.ALL).run()
     if every.verdict is Verdict.UNKNOWN and found.matched_lines > every.matched_lines:
@@ -46,7 +45,11 @@ def validate(path: Path, states_max: int = STATES_MAX) -> Report:
 
 
 class _Pass:
-    """One reading of a record."""
+    """One reading of a record.
+
+    Attributes:
+        is_lost: no state that was looked at takes an event; there may be others.
+    """
 
     def __init__(self, path: Path, states_max: int, search: Search) -> None:
         self._path, self._states_max = path, states_max
@@ -54,6 +57,7 @@ class _Pass:
         self._header: Header = self._reader.header
         self._states = PossibleStates(self._header.config, self._header.unlogged, states_max, search)
         self._matched, self._events, self._end = 1, 0, CUT_OFF
+        self.is_lost = False
 
     def run(self) -> Report:
         """To the end, or as far as it goes."""
@@ -71,16 +75,8 @@ class _Pass:
         match entry:
             case Told():
                 return self._told(entry)
-            case Mark(line, Gap()):
-                return self._report(Verdict.UNKNOWN, end=NOT_REACHED, reason=GAP, matched=line - 1)
-            case Mark(line, Closed() as closed):
-                if closed.events != self._events:
-                    problem = f"the run had {closed.events} events, and {self._events} are here: lines are missing"
-                    return self._invalid(
-                        Fault(line, f"closed: {closed.events} events, {closed.left_out} left out", problem)
-                    )
-                self._matched, self._end = line, CLOSED
-                return None
+            case Mark():
+                return self._marked(entry.line, entry.value)
             case Broken(line, text, problem, is_cut_off):
                 if is_cut_off:
                     return None
@@ -89,16 +85,27 @@ class _Pass:
                 # Nobody knows whether it was taken.
                 return None
 
+    def _marked(self, line: int, value: Gap | Closed) -> Report | None:
+        if isinstance(value, Gap):
+            return self._report(Verdict.UNKNOWN, end=NOT_REACHED, reason=GAP, matched=line - 1)
+        if value.events != self._events:
+            problem = f"the run had {value.events} events, and {self._events} are here: lines are missing"
+            return self._invalid(Fault(line, f"closed: {value.events} events, {value.left_out} left out", problem))
+        self._matched, self._end = line, CLOSED
+        return None
+
     def _told(self, told: Told) -> Report | None:
         try:
             has_fitted = self._states.take(told.event, told.result)
         except TooManyStatesError:
+            self.is_lost = True
             reason = (
-                f"more than {self._states_max} states are possible before line {told.line} ({_name(told.event)}); "
+                f"too many states are possible before line {told.line} ({_name(told.event)}), {self._states_max} allowed; "
                 "allow more with --max-states, or log more kinds of events"
             )
             return self._report(Verdict.UNKNOWN, end=NOT_REACHED, reason=reason)
         if not has_fitted:
+            self.is_lost = True
             return self._invalid(fault_of(told, self._states.states))
         self._matched = told.line if told.result_line is None else told.result_line
         self._events += 1

@@ -22,6 +22,8 @@ from tenure.core.rows.view import RowCounters
 from tenure.recording import Refused, Unlogged
 from tenure.validation.due import COMPLETIONS, Completion, Due
 
+LOOKED_AT_FACTOR: Final = 20
+"""So many times the states that one line may have are looked at in a whole record."""
 DUE_READS_MAX: Final = 256
 """So many reads may be due before those that nobody wants any more are looked for."""
 
@@ -105,6 +107,7 @@ class PossibleStates:
         self._unlogged = tuple(each for each in COMPLETIONS if each.__name__ in names)
         self._states_max = states_max
         self._search = search
+        self._looked_at = 0
         self.states: Sequence[Possible] = (Possible(RowState.initial(config), Due.nothing()),)
         self.most = 1
 
@@ -181,13 +184,14 @@ class PossibleStates:
                 if key not in found:
                     found[key] = after
                     self.most = max(self.most, len(found))
-                    if len(found) > self._states_max:
+                    self._looked_at += 1
+                    if len(found) > self._states_max or self._looked_at > LOOKED_AT_FACTOR * self._states_max:
                         raise TooManyStatesError
                     yield after
 
     def _nearest(self, event: RowEvent, result: Result) -> list[Possible]:
         """The states after a line, before which as few unlogged events happened as can be; none if there are none."""
-        found = self._agreeing(self.states, event, result) or self._by_what_it_waits_for(event, result)
+        found = self._agreeing(self.states, event, result) or self._by_what_is_missing(event, result)
         if found:
             return found
         seen = {key_of(each): each for each in self.states}
@@ -197,22 +201,20 @@ class PossibleStates:
             found = self._agreeing(fresh, event, result)
         return found
 
-    def _by_what_it_waits_for(self, event: RowEvent, result: Result) -> list[Possible]:
-        """A call that the core lets wait names what must come true: tell that first, in order."""
+    def _by_what_is_missing(self, event: RowEvent, result: Result) -> list[Possible]:
+        """Where the core says otherwise, its answer mostly tells which unlogged event is missing: tell that, in order."""
         for possible in self.states:
             each: Possible | None = possible
             while each is not None:
                 outcome = outcome_of(each, event)
                 if agrees(outcome, result):
                     return [outcome.after if isinstance(outcome, Taken) else each]
-                each = self._one_further(each, outcome)
+                each = self._one_further(each, outcome, event, result)
         return []
 
-    def _one_further(self, possible: Possible, outcome: Outcome) -> Possible | None:
-        if not isinstance(outcome, Taken) or not isinstance(outcome.answer, Waiting):
-            return None
-        waited_for = outcome.answer.waited_for
-        return next((after for event, after in self._hidden(possible) if _helps(event, waited_for)), None)
+    def _one_further(self, possible: Possible, outcome: Outcome, event: RowEvent, result: Result) -> Possible | None:
+        hidden = self._hidden(possible)
+        return next((after for each, after in hidden if _is_missing(each, outcome, event, result)), None)
 
 
 def _means_nothing(before: Possible, outcome: Taken) -> bool:
@@ -222,14 +224,23 @@ def _means_nothing(before: Possible, outcome: Taken) -> bool:
 _FAILURES: Final = (WriteFailed, GatherFailed)
 
 
-def _helps(event: Completion, waited_for: WaitedFor) -> bool:
-    """Whether a completion brings what is waited for nearer."""
-    if isinstance(event, _FAILURES):
+def _is_missing(hidden: Completion, outcome: Outcome, event: RowEvent, result: Result) -> bool:
+    """Whether an unlogged event brings the core nearer to what a record says."""
+    if isinstance(hidden, _FAILURES):
         return False
-    number = getattr(event, "write", None)
-    if number is not None:
-        return waited_for.page or waited_for.clone is not None or number in waited_for.written + waited_for.host_ready
-    return getattr(event, "read", None) in waited_for.reads
+    write, read = getattr(hidden, "write", None), getattr(hidden, "read", None)
+    if isinstance(outcome, Taken) and isinstance(outcome.answer, Waiting):
+        core = outcome.answer.waited_for
+        said = result.waited_for if isinstance(result, Waiting) else WaitedFor()
+        if write is None:
+            return read in core.reads and read not in said.reads
+        wants_room = (core.page, core.clone) != (said.page, said.clone)
+        return wants_room or write in {*core.written, *core.host_ready} - {*said.written, *said.host_ready}
+    if isinstance(event, COMPLETIONS):
+        # What went before it in the life of its write or read; a read may wait for writes.
+        return write is not None or read == getattr(event, "read", None)
+    # Which page, or which write, is free depends on writes alone.
+    return isinstance(outcome, Taken) and write is not None
 
 
 def key_of(possible: Possible) -> bytes:
