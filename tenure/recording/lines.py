@@ -29,6 +29,8 @@ Unlogged: TypeAlias = Literal[
 """Events that a record may leave out: those that commands carry, and whoever carries them out tells."""
 
 _TRACE_KINDS: Final = ("event", "answer")
+_TRACE_BEGINNINGS: Final = tuple(f'{{"version":{SCHEMA_VERSION},"kind":"{kind}"' for kind in _TRACE_KINDS)
+"""How trace lines begin that Tenure wrote: to look into them once is enough."""
 
 
 class _Value(BaseModel):
@@ -143,6 +145,8 @@ def read_line(text: str) -> Line:
     Raises:
         TraceFormatError: it is no line of a record of this version, in every detail.
     """
+    if text.startswith(_TRACE_BEGINNINGS):
+        return cast("RowEvent | RowAnswer", from_json(text))
     try:
         found: Any = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -100,7 +100,8 @@ class _Pass:
         except TooManyStatesError:
             self.is_lost = True
             reason = (
-                f"too many states are possible before line {told.line} ({_name(told.event)}), {self._states_max} allowed; "
+                f"too many states are possible before line {told.line} ({_name(told.event)}): the limit is "
+                f"{self._states_max}; "
                 "allow more with --max-states, or log more kinds of events"
             )
             return self._report(Verdict.UNKNOWN, end=NOT_REACHED, reason=reason)

@@ -6,7 +6,7 @@ are unlogged may have happened before any line: those that commands carry, and n
 said. `ALL` keeps every state that there can be, so where none is left there is none.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
 from hashlib import blake2b
@@ -22,7 +22,7 @@ from tenure.core.rows.view import RowCounters
 from tenure.recording import Refused, Unlogged
 from tenure.validation.due import COMPLETIONS, Completion, Due
 
-LOOKED_AT_FACTOR: Final = 20
+LOOKED_AT_FACTOR: Final = 5
 """So many times the states that one line may have are looked at in a whole record."""
 DUE_READS_MAX: Final = 256
 """So many reads may be due before those that nobody wants any more are looked for."""
@@ -144,13 +144,13 @@ class PossibleStates:
 
     # --- Events that are in no line -----------------------------------------------------------------------------
 
-    def _hidden(self, possible: Possible) -> Iterator[tuple[Completion, Possible]]:
-        """The unlogged events that may happen and mean something, each with what it leads to."""
+    def _hidden(self, possible: Possible, is_wanted: Callable[[Completion], bool]) -> Iterator[Possible]:
+        """What unlogged events lead to that may happen, mean something, and are wanted."""
         for event in possible.due.events():
-            if type(event) in self._unlogged:
+            if type(event) in self._unlogged and is_wanted(event):
                 outcome = outcome_of(possible, event)
                 if isinstance(outcome, Taken) and not _means_nothing(possible, outcome):
-                    yield event, outcome.after
+                    yield outcome.after
 
     def _trimmed(self, possible: Possible) -> Possible:
         """Without unlogged events that came too late, or will, which is the same."""
@@ -179,7 +179,7 @@ class PossibleStates:
             TooManyStatesError: they are too many.
         """
         for each in states:
-            for _, after in self._hidden(each):
+            for after in self._hidden(each, _is_any):
                 key = key_of(after)
                 if key not in found:
                     found[key] = after
@@ -202,7 +202,7 @@ class PossibleStates:
         return found
 
     def _by_what_is_missing(self, event: RowEvent, result: Result) -> list[Possible]:
-        """Where the core says otherwise, its answer mostly tells which unlogged event is missing: tell that, in order."""
+        """Where the core says otherwise, its answer mostly tells which unlogged event is missing: tell that first."""
         for possible in self.states:
             each: Possible | None = possible
             while each is not None:
@@ -213,12 +213,15 @@ class PossibleStates:
         return []
 
     def _one_further(self, possible: Possible, outcome: Outcome, event: RowEvent, result: Result) -> Possible | None:
-        hidden = self._hidden(possible)
-        return next((after for each, after in hidden if _is_missing(each, outcome, event, result)), None)
+        return next(self._hidden(possible, lambda hidden: _is_missing(hidden, outcome, event, result)), None)
 
 
 def _means_nothing(before: Possible, outcome: Taken) -> bool:
     return isinstance(outcome.answer, Ignored) and outcome.after.state is before.state
+
+
+def _is_any(_: Completion) -> bool:
+    return True
 
 
 _FAILURES: Final = (WriteFailed, GatherFailed)

@@ -130,7 +130,13 @@ def recorded(
 ) -> Traffic:
     """A run of a cache with two builders, recorded there."""
     with Engine(
-        worker=worker, device=device, num_blocks=BLOCKS, block_size=BLOCK, pages=4, wait_timeout_s=2.0, cache={"record": path}
+        worker=worker,
+        device=device,
+        num_blocks=BLOCKS,
+        block_size=BLOCK,
+        pages=4,
+        wait_timeout_s=2.0,
+        cache={"record": path},
     ) as engine:
         traffic = Traffic(engine, seed)
         traffic.run(steps)
