@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Event, Thread
 from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
 from tenure.core.config import RowConfig
@@ -22,6 +22,8 @@ from tenure.recording.lines import Header, closed_line, gap_line, header_line, r
 
 QUEUE_MAX: Final = 8192
 """Events that wait to be written at most. The largest hold the slots of a step, 8 bytes a token."""
+LOOK_EVERY_S: Final = 0.02
+"""The thread that writes looks for events so often."""
 THREAD_NAME: Final = "tenure-recorder"
 
 Target: TypeAlias = str | os.PathLike[str] | BinaryIO
@@ -86,6 +88,7 @@ class Recorder:
         self._written = self._told = self._gaps = 0
         self._error: str | None = None
         self._is_over = False
+        self._is_ending = Event()
         self._header = header_line(Header(writer=writer, config=config))
         self._thread = Thread(target=self._run, name=THREAD_NAME, daemon=True)
         self._thread.start()
@@ -128,6 +131,7 @@ class Recorder:
             if self._missing:
                 self._queue.put(_Left(self._missing))
             self._queue.put(_End())
+            self._is_ending.set()
         self._thread.join(timeout_s)
 
     # --- The thread that writes ---------------------------------------------------------------------------------
@@ -155,7 +159,9 @@ class Recorder:
         except Empty:
             # Whoever reads the file meanwhile finds whole lines.
             self._file.flush()
-            item = self._queue.get()
+            # Not woken by each event: threads that take turns so often keep each other from their work.
+            self._is_ending.wait(LOOK_EVERY_S)
+            return False
         match item:
             case _Left(events):
                 self._write_gap(events)
@@ -169,7 +175,10 @@ class Recorder:
 
     def _write_event(self, event: RowEvent, result: RowAnswer | _Refusal) -> None:
         try:
-            lines = to_json(event), refused_line(*result) if isinstance(result, _Refusal) else to_json(result)
+            if isinstance(result, _Refusal):
+                lines = to_json(event), refused_line(*result)
+            else:
+                lines = to_json(event, checked=False), to_json(result, checked=False)
         except TraceFormatError:
             # What no line can stand for is mostly why it was refused, and then it changed nothing.
             if not isinstance(result, _Refusal):

@@ -113,16 +113,30 @@ class Traffic:
     def _build(self) -> None:
         while (found := self._saved.get()) is not None:
             step, requests = found
-            try:
-                if step % 7:
-                    self._engine.cache.materialize(step, requests)
-                else:
-                    self._engine.cache.discard_step(step)
-                if step % 5 == 0:
-                    # A step is consumed once.
-                    self._engine.cache.discard_step(step)
-            except TenureError as error:
-                self.refused.append(type(error).__name__)
+            if not self._consumed(step, requests):
+                # A hit that cannot be served: the step must not keep its page for ever.
+                self._consumed(step, ())
+
+    def _again(self, step: int) -> None:
+        try:
+            self._engine.cache.discard_step(step)
+        except TenureError as error:
+            self.refused.append(type(error).__name__)
+
+    def _consumed(self, step: int, requests: tuple[str, ...]) -> bool:
+        """Take a step, or discard it; whether that was possible."""
+        try:
+            if requests and step % 7:
+                self._engine.cache.materialize(step, requests)
+            else:
+                self._engine.cache.discard_step(step)
+            if step % 5 == 0:
+                # A step is consumed once; what was refused is recorded too.
+                self._again(step)
+        except TenureError as error:
+            self.refused.append(type(error).__name__)
+            return False
+        return True
 
 
 def recorded(
