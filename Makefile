@@ -88,6 +88,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/blocks.py
 	$(BIN)/python benchmarks/rows_core.py
 	$(BIN)/python benchmarks/rows.py
+	$(BIN)/python benchmarks/recording.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -51,7 +51,8 @@ def main() -> None:
     print(f"{'requests':>8} {'us a step':>10} {'recorded':>10} {'calls':>7} {'all':>7} {'bytes a step':>13}")
     for requests in (1, 64, 256):
         with TemporaryDirectory() as folder:
-            plain, with_record = [], []
+            plain: list[tuple[float, float, int]] = []
+            with_record: list[tuple[float, float, int]] = []
             for _ in range(options.rounds):
                 plain.append(steps(requests, options.steps, None))
                 with_record.append(steps(requests, options.steps, Path(folder) / "run.ndjson"))

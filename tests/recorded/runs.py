@@ -14,6 +14,7 @@ from tenure import Aborted, Finished
 from tenure.backends.device import Device
 from tenure.backends.fake import FakeDevice, FaultKind, Faults, Seeded
 from tenure.core.errors import CapacityError, ContractError, FreezeFailedError, TenureError, WriteFailedError
+from tenure.core.rows.events import LifeCycle
 from tenure.validation import Report, validate
 from tests.facade.engine import Engine, extended, started
 
@@ -78,7 +79,8 @@ class Traffic:
             self.refused.append(type(error).__name__)
 
     def _step(self) -> None:
-        draw, changes = self._random, []
+        draw = self._random
+        changes: list[LifeCycle] = []
         for request in [each for each in self._live if draw.random() < 0.3]:
             self._full.append(self._live.pop(request))
             changes.append((Finished, Aborted)[draw.random() < 0.3](request))
@@ -101,7 +103,7 @@ class Traffic:
             return
         tokens = sum(map(len, batch.values()))
         numbers = [float(each) for each in range(tokens)]
-        names = {name: numbers for name in ("m", "c") if draw.random() < 0.7}
+        names: dict[str, Any] = {name: numbers for name in ("m", "c") if draw.random() < 0.7}
         try:
             step = self._engine.save(batch, h=numbers, **names)
         except (CapacityError, ContractError, FreezeFailedError):
