@@ -54,13 +54,16 @@ class Traffic:
         self.refused: list[str] = []
 
     def run(self, steps: int, builders: int = 2) -> None:
-        """So many steps."""
+        """So many steps; without builders each is consumed at once, and the same happens every time."""
         threads = [Thread(target=self._build, name="test-builder") for _ in range(builders)]
         for each in threads:
             each.start()
         try:
             for _ in range(steps):
                 self._tried(self._step)
+                if not threads:
+                    self._saved.put(None)
+                    self._build()
         finally:
             for _ in threads:
                 self._saved.put(None)
@@ -142,9 +145,15 @@ class Traffic:
 
 
 def recorded(
-    path: Path, steps: int = 40, seed: int = 1, *, device: Device | None = None, worker: bool = False
+    path: Path,
+    steps: int = 40,
+    seed: int = 1,
+    *,
+    device: Device | None = None,
+    worker: bool = False,
+    builders: int = 2,
 ) -> Traffic:
-    """A run of a cache with two builders, recorded there."""
+    """A run of a cache, recorded there."""
     with Engine(
         worker=worker,
         device=device,
@@ -155,16 +164,16 @@ def recorded(
         cache={"record": path},
     ) as engine:
         traffic = Traffic(engine, seed)
-        traffic.run(steps)
+        traffic.run(steps, builders)
     return traffic
 
 
 @cache
 def lines_of_a_run() -> tuple[str, ...]:
-    """The lines of one run on the CPU, hits, deferred rows and refusals in it."""
+    """The lines of one run on the CPU, the same every time, hits, deferred rows and refusals in it."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "run.ndjson"
-        recorded(path)
+        recorded(path, builders=0)
         return tuple(path.read_text().splitlines())
 
 

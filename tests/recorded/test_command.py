@@ -34,13 +34,13 @@ def test_what_is_no_run_of_the_core_ends_with_1_and_tells_why(tmp_path: Path) ->
     """The line, what the core does there, what would have been possible."""
     record = Record()
     place = record.find("SaveReserved", 1)
-    record.lines[place]["value"]["page"] = 3
+    record.lines[place]["value"]["page"] = 9
     result = run(written(record, tmp_path))
 
     assert 1 == result.exit_code
     assert f"line {place + 1}" in result.output
     assert "INVALID" in result.output
-    assert "page: the record has 3" in result.output
+    assert "page: the record has 9" in result.output
     assert "was possible" in result.output
 
 
@@ -66,7 +66,7 @@ def test_a_gap_ends_with_3(tmp_path: Path) -> None:
     assert "to know: events are missing here" in result.output
 
 
-@pytest.mark.parametrize("page", [None, 3])
+@pytest.mark.parametrize("page", [None, 9])
 def test_the_report_as_json_has_the_same_fields_whatever_the_verdict(tmp_path: Path, page: int | None) -> None:
     """Programs read it."""
     record = Record()
@@ -102,7 +102,7 @@ def test_max_states_bounds_what_is_looked_at(tmp_path: Path) -> None:
     """Over it the verdict is UNKNOWN, not INVALID."""
     record = Record()
     record.without("CopyBegan", "CopyCompleted", "ScatterCompleted")
-    record.lines[record.find("SaveReserved", 2)]["value"]["page"] = 3
+    record.lines[record.find("SaveReserved", 2)]["value"]["page"] = 9
     result = run(written(record, tmp_path), "--max-states", 1)
 
     assert 3 == result.exit_code

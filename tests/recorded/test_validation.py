@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tenure.backends.device import Lane
 from tenure.core.errors import ContractError
+from tenure.core.rows.events import WriteFailed
 from tenure.recording import RecordError
 from tenure.validation import Report, Verdict, validate
 from tenure.validation.due import COMPLETIONS
+from tests.facade.devices import ScriptedDevice
+from tests.facade.engine import FIRST, SECOND, Call, Engine, eventually, started
 from tests.recorded.runs import Record, emulated, recorded
 
 NO_FAILURES = tuple(each.__name__ for each in COMPLETIONS if not each.__name__.endswith("Failed"))
@@ -100,7 +104,7 @@ def double_a_completion(record: Record) -> int:
 def change_an_answer(record: Record) -> int:
     """Another page."""
     place = record.find("SaveReserved", 1)
-    record.lines[place]["value"]["page"] = 3
+    record.lines[place]["value"]["page"] = 9
     return place + 1
 
 
@@ -173,19 +177,6 @@ def refuse_for_another_reason(record: Record) -> int:
     return place + 1
 
 
-def fail_a_write_that_nobody_copies(record: Record) -> int:
-    """The core would take it, and no command carries it: the rows are still on the device."""
-    place = next(
-        place
-        for place, line in enumerate(record.lines)
-        if line["kind"] == "answer" and line["value"]["kind"] == "StepSaved"
-    )
-    # The first step's deferred write is numbered behind its immediate one.
-    event = {"version": 1, "kind": "event", "value": {"kind": "WriteFailed", "write": 2, "reason": ""}}
-    record.lines[place + 1 : place + 1] = [event, {"version": 1, "kind": "answer", "value": {"kind": "Done"}}]
-    return place + 2
-
-
 def leave_an_answer_out(record: Record) -> int:
     """The header promises all of them."""
     place = record.find("SavePublished", 1) + 1
@@ -239,7 +230,6 @@ PLANTED = (
     begin_with_an_old_step,
     refuse_what_is_legal,
     refuse_for_another_reason,
-    fail_a_write_that_nobody_copies,
     leave_an_answer_out,
     say_an_answer_twice,
     change_a_version,
@@ -283,9 +273,39 @@ def test_a_fault_is_told_with_the_difference_and_what_was_possible(tmp_path: Pat
     fault = record.validated(tmp_path).fault
     assert fault is not None
 
-    assert any(text.startswith("page: the record has 3, the core ") for text in fault.differences)
+    assert any(text.startswith("page: the record has 9, the core ") for text in fault.differences)
     assert any("SaveReserved" in text for text in fault.expected)
     assert any(text.startswith("ShutdownRequested {} -> Done") for text in fault.possible)
+
+
+def test_a_failure_that_no_command_carries_is_invalid(tmp_path: Path) -> None:
+    """The core would take it; nobody was asked to copy the deferred rows of a request that runs."""
+    path = tmp_path / "run.ndjson"
+    with Engine(cache={"record": path}) as engine:
+        engine.discard(engine.step(started("a", 4), batch={"a": FIRST}, h=[1] * 4, c=[2] * 4))
+        engine.machine.tell(WriteFailed(next(iter(engine.machine.state.tables.open_write.values()))))
+    report = validate(path)
+
+    assert Verdict.INVALID is report.verdict
+    assert report.fault is not None
+    assert "no command" in report.fault.problem
+
+
+def test_calls_that_wait_and_are_told_again_are_a_run_of_the_core(tmp_path: Path) -> None:
+    """Each time is an event, and its answer names what is waited for."""
+    path = tmp_path / "run.ndjson"
+    device = ScriptedDevice()
+    with Engine(device=device, cache={"record": path}) as engine:
+        device.hold(Lane.COPY)
+        step = engine.step(started("a", 4), batch={"a": FIRST}, h=[1] * 4)
+        call = Call(engine.cache.materialize, step, ["a"])
+        eventually(lambda: engine.cache.recording is not None and '"Waiting"' in path.read_text())
+        device.release()
+        call.result()
+    report = validate(path)
+
+    assert report.fault is None
+    assert Verdict.VALID is report.verdict
 
 
 # --- What is no record ----------------------------------------------------------------------------------------------
@@ -343,10 +363,42 @@ def test_a_run_without_answers_is_valid(tmp_path: Path) -> None:
 def small_run(tmp_path: Path) -> Record:
     """A run of a few events, so that everything that may have happened can be looked at."""
     path = tmp_path / "small.ndjson"
-    recorded(path, steps=3, seed=4)
+    recorded(path, steps=3, seed=4, builders=0)
     record = Record(path.read_text().splitlines())
     record.without("CopyBegan", "CopyCompleted", "ScatterCompleted")
     return record
+
+
+def late_run(tmp_path: Path) -> Record:
+    """A step is discarded while its hit is being gathered, and that the gather began is in no line."""
+    path = tmp_path / "late.ndjson"
+    device = ScriptedDevice()
+    with Engine(device=device, cache={"record": path}) as engine:
+        engine.written("b", FIRST, h=[1, 2, 3, 4])
+        device.hold(Lane.GATHER)
+        engine.discard(engine.step(started("a", 4, 0), batch={"a": SECOND}, h=[5] * 4))
+        device.release()
+        eventually(lambda: not engine.cache.stats().reads)
+    record = Record(path.read_text().splitlines())
+    record.without("GatherBegan")
+    return record
+
+
+def test_everything_that_may_have_happened_is_looked_at_before_a_record_is_called_invalid(tmp_path: Path) -> None:
+    """The discard does not need that the gather began, and what comes later does."""
+    report = late_run(tmp_path).validated(tmp_path)
+
+    assert report.fault is None
+    assert Verdict.VALID is report.verdict
+    assert report.states_most > 1
+
+
+def test_what_could_not_be_looked_at_is_not_called_invalid(tmp_path: Path) -> None:
+    """That the nearest states do not fit says nothing."""
+    report = late_run(tmp_path).validated(tmp_path, states_max=1)
+
+    assert Verdict.UNKNOWN is report.verdict
+    assert report.fault is None
 
 
 def test_a_wrong_event_is_found_where_others_are_unlogged(tmp_path: Path) -> None:
@@ -354,7 +406,7 @@ def test_a_wrong_event_is_found_where_others_are_unlogged(tmp_path: Path) -> Non
     record = small_run(tmp_path)
     assert Verdict.VALID is record.validated(tmp_path).verdict
     place = record.find("SaveReserved", 1)
-    record.lines[place]["value"]["page"] = 3
+    record.lines[place]["value"]["page"] = 9
     report = record.validated(tmp_path)
 
     assert Verdict.INVALID is report.verdict
@@ -375,7 +427,7 @@ def test_a_missing_event_of_a_kind_that_is_logged_is_found_where_others_are_unlo
 def test_too_many_possible_states_are_unknown(tmp_path: Path) -> None:
     """It is no verdict on the run."""
     record = small_run(tmp_path)
-    record.lines[record.find("SaveReserved", 1)]["value"]["page"] = 3
+    record.lines[record.find("SaveReserved", 1)]["value"]["page"] = 9
     report = record.validated(tmp_path, states_max=1)
 
     assert Verdict.UNKNOWN is report.verdict
