@@ -12,6 +12,8 @@ from tenure.core.rows.events import WriteFailed
 from tenure.recording import RecordError
 from tenure.validation import Report, Verdict, validate
 from tenure.validation.due import COMPLETIONS
+from tenure.validation.reading import RecordReader, Told
+from tenure.validation.states import PossibleStates, Search
 from tests.facade.devices import ScriptedDevice
 from tests.facade.engine import FIRST, SECOND, Call, Engine, eventually, started
 from tests.recorded.runs import Record, emulated, recorded
@@ -306,6 +308,20 @@ def test_calls_that_wait_and_are_told_again_are_a_run_of_the_core(tmp_path: Path
 
     assert report.fault is None
     assert Verdict.VALID is report.verdict
+
+
+def test_nothing_is_kept_of_commands_that_were_answered(tmp_path: Path) -> None:
+    """A record may be as long as a day: what is known of it does not grow."""
+    path = tmp_path / "run.ndjson"
+    recorded(path, builders=0)
+    reader = RecordReader(path)
+    states = PossibleStates(reader.header.config, (), 1, Search.NEAREST)
+    for entry in reader.entries():
+        if isinstance(entry, Told):
+            assert states.take(entry.event, entry.result)
+    reader.close()
+
+    assert [([], [], [])] == [each.due.listed() for each in states.states]
 
 
 # --- What is no record ----------------------------------------------------------------------------------------------
