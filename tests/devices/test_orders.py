@@ -25,7 +25,7 @@ from tenure.model_checks.rows.scopes import HISTORIES
 from tenure.model_checks.rows.scripts import ALL, C, H, History, arrive, ends, last, step
 from tests.fake.race_mutants import own
 
-MOMENTS: Final = 60
+MOMENTS: Final = 40
 MOMENTS_OF_A_NIGHT: Final = 4_000
 ONE_STEP: Final = History("", (step(arrive("a"), rows="a:0:1", to=[ALL]), last(*ends("a"))))
 DEFERRED: Final = History("", (step(arrive("a"), rows="a:0:1", emits=(C,), to=[AT_ONCE]), last(*ends("a"))))
@@ -158,14 +158,14 @@ def test_only_moves_of_two_lanes_commute() -> None:
     assert not commutes(("lane", "COPY"), ("lane", "COPY"))
 
 
-@pytest.mark.parametrize("name", ["one-step", "one-deferred-step"])
-def test_sleep_sets_leave_no_moment_out(name: str) -> None:
+def test_sleep_sets_leave_no_moment_out() -> None:
     """Every moment that is reached without them is reached with them."""
     with patch("tenure.model_checks.devices.orders.commutes", return_value=False):
-        without = every_order(SMALL[name])
+        without = every_order(DEFERRED)
+    explored = every_order(DEFERRED)
 
-    assert every_order(SMALL[name]).moments == without.moments
-    assert every_order(SMALL[name]).moves < without.moves
+    assert without.moments == explored.moments
+    assert without.moves > explored.moves
 
 
 # --- Moments ----------------------------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ def test_r20_waits_are_those_listed_and_none_is_implied_by_its_lane() -> None:
     watched = Watched()
     with watched.planted():
         for history in (*OF_DEVICES.values(), HISTORIES["same-step-hit-on-deferred-rows"]):
-            drawn_orders(history, Seeded(2), 60)
+            drawn_orders(history, Seeded(2), 30)
 
     assert {*WAITS} == {*watched.waits}
     assert {*RECORDS} == {*watched.records}

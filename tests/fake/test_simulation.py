@@ -33,7 +33,7 @@ def test_r02_r18_r20_histories_without_faults_are_clean() -> None:
 
 def test_r12_r18_r24_histories_with_every_fault_are_clean() -> None:
     """Typed errors, resets, and nothing left; every kind of fault strikes."""
-    summary = Simulation(4, FAULT_KINDS).run(90_000)
+    summary = Simulation(4, FAULT_KINDS).run(55_000)
 
     assert summary.failure is None
     assert {*FAULT_KINDS} == {*summary.faults}
