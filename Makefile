@@ -15,7 +15,7 @@ CORE_TESTS := $(addprefix tests/,core blocks rows joined spec facade stateful ho
 ONLY ?= core.*
 MUTANTS = $(foreach pattern,$(ONLY),'tenure.$(pattern)')
 
-.PHONY: demo test check lint types mypy pyright arrows torch models mutants walks contracts checked deep mutmut mutmut-survivors bench clean
+.PHONY: demo test check lint types mypy pyright arrows torch models traces mutants walks contracts checked deep mutmut mutmut-survivors bench clean
 
 demo: $(RUNTIME_STAMP)
 	$(BIN)/tenure replay --sample --check
@@ -57,6 +57,10 @@ checked: models mutants walks contracts
 
 models: $(STAMP)
 	$(BIN)/tenure check --scope ci --workers $(WORKERS) --report $(REPORT) --junit $(REPORT)/models.xml
+
+# What the conformance kit goes through, in the wheel: written anew when rules, schema or machine change. Some ten minutes.
+traces: $(STAMP)
+	$(BIN)/python -m tenure.model_checks.traces
 
 mutants: $(STAMP)
 	$(BIN)/tenure mutants --workers $(WORKERS) --report $(REPORT) --junit $(REPORT)/mutants.xml

@@ -149,13 +149,16 @@ BREAKING: Final[Mapping[str, Bounds]] = MappingProxyType(
 """Scopes of an engine that keeps to no protocol, by name."""
 
 
+BREAKING_STEPS: Final = (
+    step(arrive("a"), rows="a:0:1", emits=(C,), to=[ALL, "discard"], dropped=None),
+    step(*ends("a"), arrive("b", 1, 0), rows="b:1:2", to=[ALL, "discard"]),
+    last(*ends("b")),
+)
+"""What it does beside its mistakes."""
+
+
 def _breaking(bounds: Bounds) -> BreakingModel:
-    steps = (
-        step(arrive("a"), rows="a:0:1", emits=(C,), to=[ALL, "discard"], dropped=None),
-        step(*ends("a"), arrive("b", 1, 0), rows="b:1:2", to=[ALL, "discard"]),
-        last(*ends("b")),
-    )
-    return BreakingModel(_breaking_config(), Script(steps), bounds=bounds, is_honest=False, copying=False)
+    return BreakingModel(_breaking_config(), Script(BREAKING_STEPS), bounds=bounds, is_honest=False, copying=False)
 
 
 def _breaking_config() -> RowConfig:
