@@ -25,7 +25,9 @@ def maker(text: str) -> Callable[..., Any]:
     """What `MODULE:MAKER` names; modules of the working folder are found as well."""
     module, _, path = text.partition(":")
     if not module or not path:
-        raise click.BadParameter(f"{text!r} is no {MAKER_FORM}: a module, a colon, and what makes a device there.")
+        raise click.BadParameter(
+            f"{text!r} is no {MAKER_FORM}: a module, a colon, and what makes a device or cache there."
+        )
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -37,9 +39,9 @@ def maker(text: str) -> Callable[..., Any]:
         if not hasattr(found, name):
             raise click.BadParameter(f"{module!r} has no {path!r}.")
         found = getattr(found, name)
-    if isinstance(found, type) and hasattr(found, "make_device"):
+    for name in ("make_device", "make_cache") if isinstance(found, type) else ():
         # A class of tests.
-        found = found().make_device
+        found = getattr(found(), name) if hasattr(found, name) else found
     if not callable(found):
         raise click.BadParameter(f"{text!r} cannot be called.")
     made: Callable[..., Any] = found
@@ -51,7 +53,7 @@ def _maker_argument(ctx: click.Context, param: click.Parameter, value: str) -> t
     return value, maker(value)
 
 
-def _expected(ctx: click.Context, param: click.Parameter, value: Path | None) -> dict[str, str]:
+def expected_reasons(ctx: click.Context, param: click.Parameter, value: Path | None) -> dict[str, str]:
     """A JSON object: the reason by id."""
     del ctx, param
     if value is None:
@@ -89,7 +91,7 @@ def _expected(ctx: click.Context, param: click.Parameter, value: Path | None) ->
     "--expected-failures",
     "expected",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    callback=_expected,
+    callback=expected_reasons,
     metavar="FILE",
     help="A JSON object: why a check fails, by its id.",
 )
@@ -152,11 +154,21 @@ def conform_command(
         )
     except conformance.UnknownCheckError as error:
         raise click.UsageError(f"{error}.") from None
+    write_report(report, target)
+    end(ctx, report)
+
+
+def write_report(report: "Report", target: Path | None) -> None:
+    """Write the JSON, if it is wanted."""
     if target is not None:
         try:
             target.write_text(report.as_json(), encoding="utf-8")
         except OSError as error:
             raise click.UsageError(f"{str(target)!r} cannot be written: {error.strerror}.") from None
+
+
+def end(ctx: click.Context, report: "Report") -> None:
+    """Show the report, and end with the status that says what was found."""
     _show(report)
     ctx.exit({"pass": 0, "fail": 1, "unknown": 3}[report.verdict.value])
 
@@ -175,6 +187,8 @@ def _show(report: "Report") -> None:
     for verdict in (Verdict.FAIL, Verdict.UNKNOWN, Verdict.PASS, Verdict.NOT_CLAIMED):
         for each in report.of(verdict):
             found = f"{each.message}\nclause: {each.clause}" if verdict is Verdict.FAIL else each.message
+            if each.coverage is not None:
+                found = f"{each.coverage.met} of {each.coverage.open} open edges; {found}"
             table.add_row(_word(each), each.id, each.level, escape(found))
     console.print(table)
     for each in report.results:

@@ -19,6 +19,7 @@ class Check(NamedTuple):
         body: raises `CheckFailedError`, or `OutOfTimeError` if nothing can be said; returns what it reached, if
             that is worth telling.
         is_controlled: it decides itself when operations run.
+        takes_control: likewise, on a device that lets it; and it needs to know what else a device claims.
     """
 
     id: str
@@ -26,6 +27,7 @@ class Check(NamedTuple):
     capability: Capability | None
     body: Body
     is_controlled: bool = False
+    takes_control: bool = False
 
     @property
     def level(self) -> str:
@@ -40,12 +42,15 @@ def check(
     id: str,  # noqa: A002 - what it is
     clause: str,
     capability: Capability | None = None,
+    *,
+    takes_control: bool = False,
 ) -> Callable[[Body], Body]:
     """Register a check."""
 
     def register(body: Body) -> Body:
         assert id not in CHECKS, id
-        CHECKS[id] = Check(id, clause, capability, body, is_controlled=capability is Capability.CONTROLLED)
+        is_controlled = capability is Capability.CONTROLLED
+        CHECKS[id] = Check(id, clause, capability, body, is_controlled, takes_control)
         return body
 
     return register

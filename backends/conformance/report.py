@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tenure.backends import device as port
 from tenure.spec.rows.rule_texts import RULES
 
-REVISION: Final = 1
+REVISION: Final = 2
 """Of the kit: goes up whenever a check is added, or passes or fails on other grounds."""
 
 
@@ -22,6 +22,13 @@ class Verdict(Enum):
     FAIL = "fail"
     UNKNOWN = "unknown"
     NOT_CLAIMED = "not claimed"
+
+
+class Coverage(NamedTuple):
+    """Edges of generated traces: how many were met, of those that are open to what is claimed."""
+
+    met: int
+    open: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,7 @@ class Result:
         message: what was found; empty where there is nothing to say.
         repeat: the command that does it again.
         expected: why it was expected to fail; None if it was not.
+        coverage: of a check that counts edges.
     """
 
     id: str
@@ -44,6 +52,7 @@ class Result:
     message: str
     repeat: str
     expected: str | None = None
+    coverage: Coverage | None = None
 
     @property
     def is_as_it_should_be(self) -> bool:
@@ -103,6 +112,8 @@ def _as_dict(result: Result) -> dict[str, Any]:
     }
     if result.expected is not None:
         found["expected failure"] = result.expected
+    if result.coverage is not None:
+        found["edges"] = result.coverage._asdict()
     return found
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tenure.backends.capabilities import Capability
 from tenure.backends.conformance.bench import Array, Bench
+from tenure.backends.conformance.report import Coverage
 from tenure.backends.cpu.arrays import STORAGE
 from tenure.backends.device import Buffer, Event, Lane, Memory, Rows, Tensor
 from tenure.core.arrays import Integers, integers
@@ -49,12 +50,26 @@ class Held:
 
 
 class Rig:
-    """One fresh device and its bench, for one check."""
+    """One fresh device and its bench, for one check.
+
+    Attributes:
+        claimed: what the device claims.
+        coverage: of a check that counts edges, as far as it got.
+    """
 
     def __init__(
-        self, bench: Bench, seed: int, timeout_s: float, make: Callable[[], Bench], *, is_controlled: bool = False
+        self,
+        bench: Bench,
+        seed: int,
+        timeout_s: float,
+        make: Callable[[], Bench],
+        *,
+        is_controlled: bool = False,
+        claimed: frozenset[Capability] = frozenset(),
     ) -> None:
         """Nothing was asked for yet; `make` makes another bench, and `is_controlled` says who decides what runs."""
+        self.claimed = claimed
+        self.coverage: Coverage | None = None
         self.is_controlled = is_controlled
         self.bench = bench
         self.device = bench.device

@@ -2,22 +2,22 @@
 
 import threading
 import traceback
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from tenure.backends.capabilities import ATTRIBUTE, Capability
-from tenure.backends.conformance import controlled, host_checks, lockstep, memory_checks, orders
+from tenure.backends.conformance import controlled, host_checks, lockstep, memory_checks, orders, trace_checks
 from tenure.backends.conformance.bench import Bench, Options
 from tenure.backends.conformance.registry import CHECKS, Check
-from tenure.backends.conformance.report import Report, Result, Verdict
+from tenure.backends.conformance.report import Coverage, Report, Result, Verdict
 from tenure.backends.conformance.rig import CheckFailedError, OutOfTimeError, Rig
 from tenure.backends.device import Device
 
 Maker: TypeAlias = Callable[[Options], Device | Bench]
 Found: TypeAlias = tuple[Verdict, str]
-MODULES: Final = (orders, controlled, memory_checks, host_checks, lockstep)
+MODULES: Final = (orders, controlled, memory_checks, host_checks, lockstep, trace_checks)
 """Whose import registers the checks, in the order of their duties."""
 TIMEOUT_S: Final = 20.0
 SEEDS: Final = 1000
@@ -64,18 +64,45 @@ def check_device(
         raise UnknownCheckError(f"{unknown[0]!r} is expected to fail, and there is no such check")
     results: list[Result] = []
     for each in chosen:
-        if each.capability is not None and each.capability not in claimed:
-            verdict, message = Verdict.NOT_CLAIMED, ""
-        else:
-            verdict, message = _in_time(partial(_run, each, make_device, seed, timeout_s), PATIENCE * timeout_s)
-        if each.id in expected and verdict is not Verdict.FAIL:
-            message = f"expected to fail ({expected[each.id]}), and it did not{': ' if message else ''}{message}"
+        coverage: list[Coverage] = []
+        found: Found = (Verdict.NOT_CLAIMED, "")
+        if each.capability is None or each.capability in claimed:
+            run = partial(_run, each, make_device, seed, timeout_s, claimed, coverage)
+            found = in_time(run, PATIENCE * timeout_s)
         repeat = f"tenure conform {name} --only {each.id} --seed {seed}"
-        repeat += "".join(f" --capability {one.title}" for one in (each.capability,) if one is not None)
-        result = Result(each.id, each.clause, each.level, verdict, message, repeat, expected.get(each.id))
+        repeat += "".join(f" --capability {one}" for one in _needed(each, claimed))
+        result = result_of(each, found, expected.get(each.id), repeat, coverage)
         on_result(result)
         results.append(result)
     return Report(name, tuple(sorted(one.title for one in claimed)), seed, tuple(results))
+
+
+class Named(Protocol):
+    """A check, whatever of."""
+
+    @property
+    def id(self) -> str:
+        """Stable."""
+        ...
+
+    @property
+    def clause(self) -> str:
+        """In words."""
+        ...
+
+    @property
+    def level(self) -> str:
+        """What it belongs to."""
+        ...
+
+
+def result_of(one: Named, found: Found, expected: str | None, repeat: str, coverage: Sequence[Coverage]) -> Result:
+    """What came of a check, beside what was expected of it."""
+    verdict, message = found
+    if expected is not None and verdict is not Verdict.FAIL:
+        message = f"expected to fail ({expected}), and it did not{': ' if message else ''}{message}"
+    reached = coverage[0] if coverage else None
+    return Result(one.id, one.clause, one.level, verdict, message, repeat, expected, reached)
 
 
 def selected(only: Iterable[str]) -> list[Check]:
@@ -92,19 +119,35 @@ def selected(only: Iterable[str]) -> list[Check]:
     return [one for one in ordered if not wanted or one.id.startswith(wanted)]
 
 
-def _run(one: Check, make_device: Maker, seed: int, timeout_s: float) -> Found:
-    """Run one check on a fresh device, and judge what the device itself noticed."""
+def _needed(one: Check, claimed: frozenset[Capability]) -> list[str]:
+    """What has to be claimed so that a check does the same again."""
+    if one.takes_control:
+        return sorted(each.title for each in claimed)
+    return [] if one.capability is None else [one.capability.title]
+
+
+def _run(
+    one: Check,
+    make_device: Maker,
+    seed: int,
+    timeout_s: float,
+    claimed: frozenset[Capability],
+    coverage: list[Coverage],
+) -> Found:
+    """Run one check on a fresh device, and judge what the device itself noticed; `coverage` gets what it counted."""
     made = count()
+    is_controlled = one.is_controlled or (one.takes_control and Capability.CONTROLLED in claimed)
 
     def make() -> Bench:
-        return Bench.of(make_device({"seed": seed * SEEDS + next(made), "is_controlled": one.is_controlled}))
+        return Bench.of(make_device({"seed": seed * SEEDS + next(made), "is_controlled": is_controlled}))
 
-    rig = Rig(make(), seed, timeout_s, make, is_controlled=one.is_controlled)
+    rig = Rig(make(), seed, timeout_s, make, is_controlled=is_controlled, claimed=claimed)
     if one.capability is not None and not rig.has(one.capability):
         return Verdict.FAIL, f"{one.capability.name} is claimed, and the bench has not what it takes"
     try:
         said = one.body(rig)
     finally:
+        coverage += [] if rig.coverage is None else [rig.coverage]
         rig.device.close(timeout_s)
     rig.close()
     if found := rig.bench.findings():
@@ -112,7 +155,7 @@ def _run(one: Check, make_device: Maker, seed: int, timeout_s: float) -> Found:
     return Verdict.PASS, said or ""
 
 
-def _in_time(run: Callable[[], Found], timeout_s: float) -> Found:
+def in_time(run: Callable[[], Found], timeout_s: float) -> Found:
     """Run on a thread of its own, which a device that hangs may keep."""
     found: list[Found] = []
 

@@ -431,6 +431,14 @@ def _of(kind: Callable[[], CpuDevice]) -> Callable[[Mapping[str, Any]], Any]:
 FAULTS: Final = frozenset({Capability.FAULTS})
 CONTROLLED: Final = frozenset({Capability.CONTROLLED})
 
+
+class NeverFails(Emulated):
+    """An operation that should fail does nothing."""
+
+    def fail(self, lane: Lane) -> None:
+        del lane
+
+
 BROKEN: Final[Mapping[str, Broken]] = MappingProxyType(
     {
         "lanes out of order": Broken(_of(LaneInPairs), "D1.lanes-in-order", "over each other"),
@@ -480,6 +488,11 @@ BROKEN: Final[Mapping[str, Broken]] = MappingProxyType(
         "close only once": Broken(_of(ClosesTwiceBadly), "D9.close-ends-threads", "AssertionError"),
         "nothing after close": Broken(_of(NothingAfterClose), "D9.held-memory-outlives-close", "after close"),
         "reads swapped": Broken(_of(ReadsSwapped), "L1.rows-agree-with-the-oracle", "rows of request"),
+        "waits ignored on every edge": Broken(NoWait, "T1.all-edges", "rows of request", CONTROLLED),
+        "an event one operation early on every edge": Broken(
+            EventOfTheNextOperation, "T1.all-edges", "rows of request", CONTROLLED
+        ),
+        "a failure that does not fail": Broken(NeverFails, "T1.all-edges", "does not come", CONTROLLED | FAULTS),
         "the lanes are not ordered": Broken(NoWait, "L4.any-order", "history", CONTROLLED),
     }
 )

@@ -102,6 +102,7 @@ def test_template_device_passes_the_core_level_and_faults() -> None:
             "device:make_device",
             "--capability",
             "faults",
+            *("--only", "D", "--only", "L", "--only", "T2"),
         ],
         cwd=ROOT / "examples",
         capture_output=True,
