@@ -8,6 +8,7 @@ import click
 from click.core import ParameterSource
 
 from tenure.check_cli import check_command, explain_command, mutants_command
+from tenure.conform_cache_cli import conform_cache_command
 from tenure.conform_cli import conform_command
 from tenure.core.config import BLOCKS_MAX, U64_MAX
 from tenure.replay.command import SAMPLE_DEFAULTS, run_command
@@ -281,5 +282,13 @@ def replay_command(
     ctx.exit(run_command(traces, options, json_path, sample=sample, show_progress=not no_progress))
 
 
-for _command in (check_command, explain_command, mutants_command, simulate_command, conform_command, validate_command):
+for _command in (
+    check_command,
+    explain_command,
+    mutants_command,
+    simulate_command,
+    conform_command,
+    conform_cache_command,
+    validate_command,
+):
     main.add_command(_command)

@@ -1,4 +1,4 @@
-"""The kit as a class for pytest, one test a check. pytest is imported when a test runs.
+"""The kit as classes for pytest, one test a check. pytest is imported when a test runs.
 
 from tenure.backends.conformance.testing import DeviceConformance
 
@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 
 from tenure.backends.capabilities import Capability
 from tenure.backends.conformance.bench import Bench, Options
+from tenure.backends.conformance.caches import CACHE_CHECKS, CacheCapability, check_cache
 from tenure.backends.conformance.registry import CHECKS
-from tenure.backends.conformance.report import Verdict
+from tenure.backends.conformance.report import Result, Verdict
 from tenure.backends.conformance.runner import TIMEOUT_S, check_device
 from tenure.backends.device import Device
 
@@ -46,8 +47,6 @@ class DeviceConformance:
 
     def test_duty_is_kept(self, check_id: str) -> None:
         """One check; pytest gives its id."""
-        import pytest
-
         expected = {one: reason for one, reason in self.expected_failures.items() if one == check_id}
         kind = type(self)
         (result,) = check_device(
@@ -59,11 +58,56 @@ class DeviceConformance:
             timeout_s=self.timeout_s,
             maker_name=f"{kind.__module__}:{kind.__qualname__}",
         ).results
-        if result.verdict is Verdict.NOT_CLAIMED and not expected:
-            pytest.skip(f"{result.level} is not claimed")
-        if result.verdict is Verdict.FAIL and expected:
-            pytest.xfail(f"{expected[check_id]}: {result.message}")
-        if result.verdict is not Verdict.PASS or expected:
-            pytest.fail(
-                f"{result.id}: {result.verdict.value}: {result.message}\nclause: {result.clause}", pytrace=False
-            )
+        _tell_pytest(result, expected)
+
+
+class CacheConformance:
+    """Likewise for a cache.
+
+    Attributes:
+        capabilities: how the cache can be called.
+        seed: of all values and walks.
+        expected_failures: by check, why it fails; one that passes after all fails its test.
+        timeout_s: seconds that one reply may take.
+    """
+
+    capabilities: ClassVar[Collection[CacheCapability]] = ()
+    seed: ClassVar[int] = 0
+    expected_failures: ClassVar[Mapping[str, str]] = {}
+    timeout_s: ClassVar[float] = TIMEOUT_S
+
+    def make_cache(self, options: Options) -> Any:
+        """A fresh cache."""
+        raise NotImplementedError(options)
+
+    def pytest_generate_tests(self, metafunc: Any) -> None:
+        """Make one test of each check."""
+        if "check_id" in metafunc.fixturenames:
+            metafunc.parametrize("check_id", sorted(CACHE_CHECKS))
+
+    def test_cache_conforms(self, check_id: str) -> None:
+        """One check; pytest gives its id."""
+        expected = {one: reason for one, reason in self.expected_failures.items() if one == check_id}
+        kind = type(self)
+        (result,) = check_cache(
+            self.make_cache,
+            self.capabilities,
+            seed=self.seed,
+            expected_failures=expected,
+            only=[check_id],
+            timeout_s=self.timeout_s,
+            maker_name=f"{kind.__module__}:{kind.__qualname__}",
+        ).results
+        _tell_pytest(result, expected)
+
+
+def _tell_pytest(result: Result, expected: Mapping[str, str]) -> None:
+    """Skip, fail as expected, or fail."""
+    import pytest
+
+    if result.verdict is Verdict.NOT_CLAIMED and not expected:
+        pytest.skip(f"{result.level} is not claimed")
+    if result.verdict is Verdict.FAIL and expected:
+        pytest.xfail(f"{expected[result.id]}: {result.message}")
+    if result.verdict is not Verdict.PASS or expected:
+        pytest.fail(f"{result.id}: {result.verdict.value}: {result.message}\nclause: {result.clause}", pytrace=False)

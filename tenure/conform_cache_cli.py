@@ -1,0 +1,109 @@
+"""`tenure conform-cache`: the conformance kit on somebody's cache."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from tenure.conform_cli import MAKER_FORM, end, expected_reasons, maker, write_report
+
+CAPABILITIES: Final = ("machine", "facade")
+
+
+@click.command("conform-cache", short_help="Hold a cache to the row machine, or to the naive oracle.")
+@click.argument("made_by", metavar=f"[{MAKER_FORM}]", required=False)
+@click.option("--exec", "command", metavar="COMMAND", help="Start this instead, and tell it events line by line.")
+@click.option(
+    "--capability",
+    "names",
+    type=click.Choice(CAPABILITIES),
+    multiple=True,
+    help="How the cache can be called, instead of what its maker says; may be given repeatedly.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all values and walks.")
+@click.option("--only", multiple=True, metavar="ID", help="A check, or the beginning of some; may be repeated.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(0.01),
+    default=20.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds that one reply may take; what takes longer is unknown.",
+)
+@click.option(
+    "--expected-failures",
+    "expected",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    callback=expected_reasons,
+    metavar="FILE",
+    help="A JSON object: why a check fails, by its id.",
+)
+@click.option(
+    "--json",
+    "target",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    metavar="FILE",
+    help="Write the report there.",
+)
+@click.option("--list", "list_only", is_flag=True, help="Show the checks, and run none.")
+@click.pass_context
+def conform_cache_command(
+    ctx: click.Context,
+    made_by: str | None,
+    command: str | None,
+    names: tuple[str, ...],
+    seed: int,
+    only: tuple[str, ...],
+    timeout_s: float,
+    expected: dict[str, str],
+    target: Path | None,
+    *,
+    list_only: bool,
+) -> None:
+    r"""Run every check that a cache claims to pass, each on a fresh cache.
+
+    MODULE:MAKER is a callable that takes options (a mapping with `config`, `policy` and `seed`) and gives a cache: one
+    with the calls of `tenure.OutputCache` (capability facade), or one with `tell(event)` (capability machine). COMMAND
+    is told events of the row machine on its input, and replies on its output; docs/conformance.md has the lines.
+
+    \b
+    Examples:
+      tenure conform-cache my_module:make_cache --json out.json
+      tenure conform-cache --exec "python examples/cache_child.py"
+      tenure conform-cache my_module:make_cache --only M1 --seed 7
+
+    \b
+    Exit status:
+      0  every check that is claimed passes, or fails as expected
+      1  a check fails, or one that was expected to fail does not
+      2  the command line, or a file that it names, is unusable
+      3  nothing fails, and of some check nothing can be said
+    """
+    from tenure.backends.conformance import UnknownCheckError, caches
+
+    if list_only:
+        for one in caches.CACHE_CHECKS.values():
+            click.echo(f"{one.id:<20} {one.level:<10} {one.clause}")
+        return
+    if (made_by is None) == (command is None):
+        raise click.UsageError(f"give {MAKER_FORM} or --exec COMMAND, one of the two.")
+    make_cache: str | Callable[..., Any] = maker(made_by) if made_by is not None else str(command)
+    claimed = [each for each in caches.CacheCapability if each.title in names]
+    try:
+        report = caches.check_cache(
+            make_cache,
+            claimed or None,
+            seed=seed,
+            only=only,
+            timeout_s=timeout_s,
+            expected_failures=expected,
+            maker_name=made_by,
+        )
+    except UnknownCheckError as error:
+        raise click.UsageError(f"{error}.") from None
+    if not report.capabilities:
+        raise click.UsageError("the maker claims no capability; give --capability machine, or facade.")
+    write_report(report, target)
+    end(ctx, report)
