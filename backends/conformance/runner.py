@@ -24,6 +24,8 @@ SEEDS: Final = 1000
 """So many devices of one check have seeds of their own."""
 PATIENCE: Final = 4
 """So many times what one wait may take, a whole check may take."""
+OF_TRACES: Final = 5
+"""And so many times that a check that goes through thousands of traces."""
 
 
 class UnknownCheckError(ValueError):
@@ -68,7 +70,8 @@ def check_device(
         found: Found = (Verdict.NOT_CLAIMED, "")
         if each.capability is None or each.capability in claimed:
             run = partial(_run, each, make_device, seed, timeout_s, claimed, coverage)
-            found = in_time(run, PATIENCE * timeout_s)
+            patience = PATIENCE * (OF_TRACES if each.takes_control else 1)
+            found = in_time(run, patience * timeout_s)
         repeat = f"tenure conform {name} --only {each.id} --seed {seed}"
         repeat += "".join(f" --capability {one}" for one in _needed(each, claimed))
         result = result_of(each, found, expected.get(each.id), repeat, coverage)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tenure.core.config import RowConfig
 from tenure.core.errors import ShutDownError, WriteFailedError
-from tenure.core.rows.answers import ConsumePlan, Ignored, ResetAnswered, Waiting
+from tenure.core.rows.answers import Ignored, ResetAnswered, Waiting
 from tenure.core.rows.events import (
     ConsumeAbandoned,
     ConsumeRequested,
@@ -32,7 +32,6 @@ from tenure.model_checks.rows.cores import CoreStep
 from tenure.model_checks.rows.engine_calls import RowsCalls
 from tenure.model_checks.rows.environment import (
     COPIED,
-    COPYING,
     RESERVED,
     RESTING,
     STARTED,
@@ -72,9 +71,7 @@ Numbered: TypeAlias = tuple[tuple[RowEvent, ...], int]
 class AnswersModel(RowsCalls):
     """The row machine, told everything that an engine, its builders and a device may tell it."""
 
-    def __init__(
-        self, config: RowConfig, program: Program, bounds: Bounds, *, tells_copied: bool = False, **_: Any
-    ) -> None:
+    def __init__(self, config: RowConfig, program: Program, bounds: Bounds, *, tells_copied: bool = False) -> None:
         """Nothing happened."""
         cores = PlainCores(config, POLICY)
         super().__init__(config, program, bounds=bounds, names=NAMES, cores=cores, tells_copied=tells_copied)
@@ -184,8 +181,6 @@ class AnswersModel(RowsCalls):
         if env.phase != RESERVED:
             # A reset took the reservation: the calling thread finds out when its freeze has ended, and tells nothing.
             found = [each for each in found if each.kind != "FreezeRows"]
-        if isinstance(step.answer, ConsumePlan):
-            assert any(saved.builder == COPYING for saved in env.saved)
         return Node(step.core, self._plain(env), tuple(sorted(found, key=repr)))
 
 

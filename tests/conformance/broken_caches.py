@@ -11,10 +11,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
 from tenure import OutputCache
 from tenure.backends.cpu import CpuDevice
+from tenure.backends.cpu.arrays import is_array
 from tenure.core.config import RowConfig, RowPolicy
 from tenure.core.errors import StepNotSavedError, TenureError
 from tenure.core.rows.answers import ConsumePlan, Done, SaveReserved, StepBegan, StepSaved
@@ -220,7 +219,7 @@ class KeepsLive(Facade):
 
     def materialize(self, step_id: int, req_ids: Any) -> Any:
         found: Any = super().materialize(step_id, req_ids)
-        if found.hidden_states is not None and isinstance(self.last, np.ndarray):
+        if found.hidden_states is not None and is_array(self.last):
             found = Found(dict.fromkeys(found.hidden_states, self.last), found.mm_outputs)
         return found
 
