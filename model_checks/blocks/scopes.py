@@ -167,11 +167,11 @@ FREE: Final[tuple[Free, ...]] = (
     # --- Free engines ------------------------------------------------------------------------------
     Free(
         "prefixes",
-        4,
+        3,
         [_A, _B, request("C", [0, 0])],
         Habits(2, misses=True, singles=True, preempts=True),
         _CI,
-        90000,
+        21000,
     ),
     Free(
         "chunks",

@@ -54,7 +54,7 @@ def test_cpu_inline_passes_the_core_level_and_faults() -> None:
     assert len(report.of(Verdict.PASS)) > 30
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_emulated_accelerator_passes_in_orders_of_its_own(seed: int) -> None:
     """Adversarial orders, and races that it would find in the kit or in the executor."""
     report = check_device(fake.make_device, seed=seed)
