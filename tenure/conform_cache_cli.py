@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from tenure.conform_cli import MAKER_FORM, end, expected_reasons, maker, write_report
+from tenure.conform_cli import MAKER_FORM, end, kit_options, maker, write_report
 
 CAPABILITIES: Final = ("machine", "facade")
 
@@ -14,40 +14,7 @@ CAPABILITIES: Final = ("machine", "facade")
 @click.command("conform-cache", short_help="Hold a cache to the row machine, or to the naive oracle.")
 @click.argument("made_by", metavar=f"[{MAKER_FORM}]", required=False)
 @click.option("--exec", "command", metavar="COMMAND", help="Start this instead, and tell it events line by line.")
-@click.option(
-    "--capability",
-    "names",
-    type=click.Choice(CAPABILITIES),
-    multiple=True,
-    help="How the cache can be called, instead of what its maker says; may be given repeatedly.",
-)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all values and walks.")
-@click.option("--only", multiple=True, metavar="ID", help="A check, or the beginning of some; may be repeated.")
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(0.01),
-    default=20.0,
-    show_default=True,
-    metavar="S",
-    help="Seconds that one reply may take; what takes longer is unknown.",
-)
-@click.option(
-    "--expected-failures",
-    "expected",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    callback=expected_reasons,
-    metavar="FILE",
-    help="A JSON object: why a check fails, by its id.",
-)
-@click.option(
-    "--json",
-    "target",
-    type=click.Path(path_type=Path, dir_okay=False, writable=True),
-    metavar="FILE",
-    help="Write the report there.",
-)
-@click.option("--list", "list_only", is_flag=True, help="Show the checks, and run none.")
+@kit_options(CAPABILITIES, "How the cache can be called, instead of what its maker says", "reply")
 @click.pass_context
 def conform_cache_command(
     ctx: click.Context,
@@ -62,7 +29,7 @@ def conform_cache_command(
     *,
     list_only: bool,
 ) -> None:
-    r"""Run every check that a cache claims to pass, each on a fresh cache.
+    """Run every check that a cache claims to pass, each on a fresh cache.
 
     MODULE:MAKER is a callable that takes options (a mapping with `config`, `policy` and `seed`) and gives a cache: one
     with the calls of `tenure.OutputCache` (capability facade), or one with `tell(event)` (capability machine). COMMAND
@@ -80,7 +47,7 @@ def conform_cache_command(
       1  a check fails, or one that was expected to fail does not
       2  the command line, or a file that it names, is unusable
       3  nothing fails, and of some check nothing can be said
-    """
+    """  # noqa: D301 - click takes the \b as it is
     from tenure.backends.conformance import UnknownCheckError, caches
 
     if list_only:

@@ -3,9 +3,9 @@
 import importlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tenure.backends.conformance import Report, Result
 
 MAKER_FORM: Final = "MODULE:MAKER"
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 WIDTH: Final = 130
 """Columns of the table where nobody says how wide it may be."""
 CAPABILITIES: Final = {each.title: each for each in Capability}
@@ -67,42 +68,62 @@ def expected_reasons(ctx: click.Context, param: click.Parameter, value: Path | N
     return dict(found)
 
 
+def kit_options(capabilities: Sequence[str], claims: str, unit: str) -> Callable[[Decorated], Decorated]:
+    """The options of a command that runs a kit.
+
+    Args:
+        capabilities: what may be claimed.
+        claims: the help of `--capability`.
+        unit: what `--timeout` is for.
+    """
+    options = (
+        click.option(
+            "--capability",
+            "names",
+            type=click.Choice(capabilities),
+            multiple=True,
+            help=f"{claims}; may be given repeatedly.",
+        ),
+        click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all that is drawn."),
+        click.option("--only", multiple=True, metavar="ID", help="A check, or the beginning of some; may be repeated."),
+        click.option(
+            "--timeout",
+            "timeout_s",
+            type=click.FloatRange(0.01),
+            default=20.0,
+            show_default=True,
+            metavar="S",
+            help=f"Seconds that one {unit} may take; what takes longer is unknown.",
+        ),
+        click.option(
+            "--expected-failures",
+            "expected",
+            type=click.Path(path_type=Path, exists=True, dir_okay=False),
+            callback=expected_reasons,
+            metavar="FILE",
+            help="A JSON object: why a check fails, by its id.",
+        ),
+        click.option(
+            "--json",
+            "target",
+            type=click.Path(path_type=Path, dir_okay=False, writable=True),
+            metavar="FILE",
+            help="Write the report there.",
+        ),
+        click.option("--list", "list_only", is_flag=True, help="Show the checks, and run none."),
+    )
+
+    def decorated(command: Decorated) -> Decorated:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
+
+
 @click.command("conform", short_help="Hold a device to the duties of the port.")
 @click.argument("made_by", metavar=MAKER_FORM, callback=_maker_argument)
-@click.option(
-    "--capability",
-    "names",
-    type=click.Choice(list(CAPABILITIES)),
-    multiple=True,
-    help="What the device claims, instead of what its maker says; may be given repeatedly.",
-)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all values and orders.")
-@click.option("--only", multiple=True, metavar="ID", help="A check, or the beginning of some; may be repeated.")
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(0.01),
-    default=20.0,
-    show_default=True,
-    metavar="S",
-    help="Seconds that one wait may take; what takes longer is unknown.",
-)
-@click.option(
-    "--expected-failures",
-    "expected",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    callback=expected_reasons,
-    metavar="FILE",
-    help="A JSON object: why a check fails, by its id.",
-)
-@click.option(
-    "--json",
-    "target",
-    type=click.Path(path_type=Path, dir_okay=False, writable=True),
-    metavar="FILE",
-    help="Write the report there.",
-)
-@click.option("--list", "list_only", is_flag=True, help="Show the checks, and run none.")
+@kit_options(tuple(CAPABILITIES), "What the device claims, instead of what its maker says", "wait")
 @click.pass_context
 def conform_command(
     ctx: click.Context,
@@ -116,7 +137,7 @@ def conform_command(
     *,
     list_only: bool,
 ) -> None:
-    r"""Run every check that a device claims to pass, each on a fresh device.
+    """Run every check that a device claims to pass, each on a fresh device.
 
     MODULE:MAKER is a callable that takes options (a mapping with `seed` and `is_controlled`) and gives a device, or a
     `tenure.backends.conformance.Bench` of one.
@@ -133,7 +154,7 @@ def conform_command(
       1  a check fails, or one that was expected to fail does not
       2  the command line, or a file that it names, is unusable
       3  nothing fails, and of some check nothing can be said
-    """
+    """  # noqa: D301 - click takes the \b as it is
     from tenure.backends import conformance
 
     text, make_device = made_by

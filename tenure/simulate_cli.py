@@ -77,7 +77,7 @@ def simulate_command(
     save: Path | None,
     as_json: bool,
 ) -> None:
-    r"""Live through histories of the whole cache on the emulated device, one choice at a time.
+    """Live through histories of the whole cache on the emulated device, one choice at a time.
 
     A scheduler that a seed drives chooses who goes on: the engine, a builder, a lane of the device, or the news that
     something has ended. Every row that is handed out is held against the tokens that it belongs to, every access of
@@ -88,7 +88,7 @@ def simulate_command(
       0  nothing is wrong
       1  something is: what, and how to see it again
       2  the command line, or a file that it names, is unusable
-    """
+    """  # noqa: D301 - click takes the \b as it is
     from tenure.simulation import Simulation
 
     if recorded is not None:

@@ -32,7 +32,7 @@ WIDTH: Final = 130
 )
 @click.pass_context
 def validate_command(ctx: click.Context, path: Path, target: Path | None, max_states: int) -> None:
-    r"""Replay a recorded run on the core, and say how far it is a run of the core.
+    """Replay a recorded run on the core, and say how far it is a run of the core.
 
     FILE is what OutputCache(..., record=FILE) wrote, or a log of that form by another implementation: one JSON object a
     line, a header first, then every event with its answer. A header may say that events which commands carry are in no
@@ -49,7 +49,7 @@ def validate_command(ctx: click.Context, path: Path, target: Path | None, max_st
       1  INVALID: no run of the core; the line, what the core does there, and what it would have taken
       2  the command line, or a file that it names, is unusable, or FILE is no record
       3  UNKNOWN: events are missing in the file, or too many states are possible
-    """
+    """  # noqa: D301 - click takes the \b as it is
     try:
         report = validate(path, max_states)
     except RecordError as error:

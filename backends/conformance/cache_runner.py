@@ -10,7 +10,7 @@ from tenure.backends.conformance import facade_checks, machine_checks
 from tenure.backends.conformance.cache_registry import CACHE_CHECKS, CacheCapability, CacheCheck, CacheRig
 from tenure.backends.conformance.cache_subjects import MachineMaker
 from tenure.backends.conformance.report import Coverage, Report, Result, Verdict
-from tenure.backends.conformance.runner import TIMEOUT_S, Found, UnknownCheckError, in_time, result_of
+from tenure.backends.conformance.runner import TIMEOUT_S, Found, check_expected, chosen_of, in_time, result_of
 
 MODULES: Final = (machine_checks, facade_checks)
 """Whose import registers the checks."""
@@ -49,15 +49,14 @@ def check_cache(
     default = (CacheCapability.MACHINE,) if is_child else getattr(make_cache, ATTRIBUTE, ())
     claimed = frozenset(default if capabilities is None else capabilities)
     expected = dict(expected_failures or {})
-    if unknown := [each for each in expected if each not in CACHE_CHECKS]:
-        raise UnknownCheckError(f"{unknown[0]!r} is expected to fail, and there is no such check")
+    check_expected(CACHE_CHECKS, expected)
     if isinstance(make_cache, str):
         name, by = make_cache, f"--exec {shlex.quote(make_cache)}"
     else:
         made = getattr(make_cache, "__qualname__", type(make_cache).__name__)
         name = by = maker_name or f"{make_cache.__module__}:{made}"
     results: list[Result] = []
-    for each in selected_of_caches(only):
+    for each in chosen_of(CACHE_CHECKS, only):
         coverage: list[Coverage] = []
         found: Found = (Verdict.NOT_CLAIMED, "")
         if each.capability in claimed:
@@ -68,19 +67,6 @@ def check_cache(
         results.append(result_of(each, found, expected.get(each.id), repeat, coverage))
         on_result(results[-1])
     return Report(name, tuple(sorted(one.title for one in claimed)), seed, tuple(results))
-
-
-def selected_of_caches(only: Iterable[str]) -> list[CacheCheck]:
-    """The checks whose ids begin so; all if nothing is said.
-
-    Raises:
-        UnknownCheckError: no check's id does.
-    """
-    wanted = tuple(only)
-    for each in wanted:
-        if not any(known.startswith(each) for known in CACHE_CHECKS):
-            raise UnknownCheckError(f"{each!r} is the beginning of no check's id; there are {', '.join(CACHE_CHECKS)}")
-    return [one for one in CACHE_CHECKS.values() if not wanted or one.id.startswith(wanted)]
 
 
 def _run(

@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from tenure.backends.capabilities import ATTRIBUTE, Capability
 from tenure.backends.conformance import controlled, host_checks, lockstep, memory_checks, orders, trace_checks
@@ -62,8 +62,7 @@ def check_device(
     name = maker_name or f"{make_device.__module__}:{getattr(make_device, '__qualname__', type(make_device).__name__)}"
     expected = dict(expected_failures or {})
     chosen = selected(only)
-    if unknown := [each for each in expected if each not in CHECKS]:
-        raise UnknownCheckError(f"{unknown[0]!r} is expected to fail, and there is no such check")
+    check_expected(CHECKS, expected)
     results: list[Result] = []
     for each in chosen:
         coverage: list[Coverage] = []
@@ -78,6 +77,9 @@ def check_device(
         on_result(result)
         results.append(result)
     return Report(name, tuple(sorted(one.title for one in claimed)), seed, tuple(results))
+
+
+One = TypeVar("One")
 
 
 class Named(Protocol):
@@ -108,7 +110,7 @@ def result_of(one: Named, found: Found, expected: str | None, repeat: str, cover
     return Result(one.id, one.clause, one.level, verdict, message, repeat, expected, reached)
 
 
-def selected(only: Iterable[str]) -> list[Check]:
+def chosen_of(known: Mapping[str, One], only: Iterable[str]) -> list[One]:
     """The checks whose ids begin so; all if nothing is said.
 
     Raises:
@@ -116,10 +118,28 @@ def selected(only: Iterable[str]) -> list[Check]:
     """
     wanted = tuple(only)
     for each in wanted:
-        if not any(known.startswith(each) for known in CHECKS):
-            raise UnknownCheckError(f"{each!r} is the beginning of no check's id; there are {', '.join(CHECKS)}")
-    ordered = sorted(CHECKS.values(), key=lambda one: one.id.partition(".")[0])
-    return [one for one in ordered if not wanted or one.id.startswith(wanted)]
+        if not any(one.startswith(each) for one in known):
+            raise UnknownCheckError(f"{each!r} is the beginning of no check's id; there are {', '.join(known)}")
+    return [one for name, one in known.items() if not wanted or name.startswith(wanted)]
+
+
+def check_expected(known: Collection[str], expected: Iterable[str]) -> None:
+    """Refuse to expect the failure of what is no check.
+
+    Raises:
+        UnknownCheckError: there is one.
+    """
+    if unknown := [each for each in expected if each not in known]:
+        raise UnknownCheckError(f"{unknown[0]!r} is expected to fail, and there is no such check")
+
+
+def selected(only: Iterable[str]) -> list[Check]:
+    """The checks of devices whose ids begin so, by duty; all if nothing is said.
+
+    Raises:
+        UnknownCheckError: no check's id does.
+    """
+    return sorted(chosen_of(CHECKS, only), key=lambda one: one.id.partition(".")[0])
 
 
 def _needed(one: Check, claimed: frozenset[Capability]) -> list[str]:

@@ -42,6 +42,17 @@ def start(arguments: Sequence[object], stdout: int = subprocess.PIPE) -> subproc
     )
 
 
+@pytest.mark.parametrize("command", sorted(main.commands))
+def test_help_of_every_command_keeps_its_lines(command: str) -> None:
+    """What click is told not to wrap it does not wrap: each exit status has a line, and no sign of markup is left."""
+    text = CliRunner().invoke(main, [command, "--help"], terminal_width=110).stdout
+
+    assert "\\b" not in text
+    lines = [line.strip() for line in text.partition("Exit status")[2].splitlines()]
+    assert any(line.startswith("0  ") for line in lines), text
+    assert any(line.startswith("2  ") for line in lines), text
+
+
 def test_version_and_help_are_readable() -> None:
     runner = CliRunner()
 
