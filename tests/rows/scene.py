@@ -5,6 +5,7 @@ races, poison and leaks. Rows are small numbers; a batch is written `{request: (
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -114,9 +115,23 @@ class Scene:
         seen = RowObservation(before, event, self.view, answer, commands)
         check_observation(seen)
         self.ledger.check(seen)
+        for command in commands:
+            self.check_arrays(command)
         self.commands.update({each.command: each for each in commands})
         self.device.issue(commands, live)
         return answer
+
+    def check_arrays(self, value: object) -> None:
+        """Arrays in commands are what they say: read-only, of 64 bits."""
+        if isinstance(value, np.ndarray):
+            assert value.dtype == np.int64
+            assert not value.flags.writeable
+        elif isinstance(value, tuple):
+            for each in value:
+                self.check_arrays(each)
+        elif is_dataclass(value):
+            for field in fields(value):
+                self.check_arrays(getattr(value, field.name))
 
     def start(self, *changes: LifeCycle) -> int:
         """A scheduler output; the number of its step, 0 without tokens."""
