@@ -190,6 +190,51 @@ def test_vector_many_old_versions_cost_their_differences_only() -> None:
     assert kept[-1].to_numpy().sum() == 1000
 
 
+@pytest.mark.parametrize("length", [4, COPY_BELOW])
+def test_vector_refuses_values_that_its_dtype_cannot_hold(length: int) -> None:
+    """They would be another number."""
+    vector = Vector(range(length), dtype=np.int32)
+    with pytest.raises(OverflowError):
+        vector.set([0], [2**40])
+
+    assert np.int32 == vector.to_numpy().dtype
+    assert list(range(length)) == vector.to_numpy().tolist()
+
+
+def test_vector_takes_nothing_where_no_index_is_given() -> None:
+    """An empty list of whole numbers, in an empty array of the vector's dtype."""
+    taken = Vector([1, 2], dtype=np.int32).take([])
+
+    assert (0,) == taken.shape
+    assert np.int32 == taken.dtype
+
+
+def test_different_contents_hash_differently() -> None:
+    """Nearly always: tables of states would be lists."""
+    assert 50 == len({hash(Vector([number])) for number in range(50)})
+    assert 50 == len({hash(Map({number: number})) for number in range(50)})
+
+
+@pytest.mark.parametrize("length", [COPY_BELOW - 1, COPY_BELOW])
+def test_small_containers_copy_themselves_and_others_keep_differences(length: int) -> None:
+    """From the bound on, an older version owns no data."""
+    vector, mapping = Vector(range(length)), Map({key: key for key in range(length)})
+    newer = vector.set([0], [7]), mapping.set(0, 7)
+    owners = [getattr(each, "_store") is not None for each in (vector, mapping)]  # noqa: B009 - looks inside
+
+    assert [length < COPY_BELOW] * 2 == owners
+    assert [7, 7] == [newer[0][0], newer[1][0]]
+
+
+def test_journal_entry_of_attributes_may_be_one_old_value_short() -> None:
+    """Of a transition that was interrupted between the two lists: the last object was not changed yet."""
+    first, second = Box(1), Box(2)
+    journal: Journal = [(ATTRIBUTES, [first, second], "value", [0])]
+    revert(journal)
+
+    assert [0, 2] == [first.value, second.value]
+
+
 class Box:
     """Something with attributes."""
 

@@ -179,9 +179,9 @@ def test_r14_materialize_says_why_its_read_failed() -> None:
 def test_r22_drop_and_save_without_a_step_are_refused_by_their_names() -> None:
     """Whoever calls both knows which one it was."""
     scene = Scene()
-    with pytest.raises(StepNotStartedError, match="^drop_step: "):
+    with pytest.raises(StepNotStartedError, match=r"^drop_step: "):
         scene.tell(StepDropped(integers([])))
-    with pytest.raises(StepNotStartedError, match="^save: "):
+    with pytest.raises(StepNotStartedError, match=r"^save: "):
         scene.request_save({"a": (0,)}, h=[1])
 
 
