@@ -198,10 +198,10 @@ MACHINES: Final[Mapping[str, Machine]] = MappingProxyType(
             ModelMachine("rows", Walked(4, 1000, 1500, _ROW_GOALS), models.rows),
             ModelMachine("rows-in-pieces", Walked(5, 1000, 2000), models.rows_in_pieces),
             OracleMachine("rows-oracle", Walked(30, 1500, 4000, _ORACLE_GOALS), oracles.walk_rows, RowGoalBook),
-            OracleMachine("blocks-oracle", Walked(270, 1500, 7500, _BLOCK_GOALS), oracles.walk_blocks, GoalBook),
+            OracleMachine("blocks-oracle", Walked(200, 1500, 7500, _BLOCK_GOALS), oracles.walk_blocks, GoalBook),
             ModelMachine("blocks", Walked(20, 4000, 8000, _BLOCK_GOALS), models.blocks),
             ModelMachine("blocks-crowded", Walked(40, 4000, 16000, _BLOCK_GOALS), models.blocks_crowded),
-            ModelMachine("blocks-lawless", Walked(624, 4000, 90000), models.blocks_lawless),
+            ModelMachine("blocks-lawless", Walked(694, 4000, 90000), models.blocks_lawless),
         )
     }
 )

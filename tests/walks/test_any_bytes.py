@@ -19,7 +19,7 @@ def test_walk_of_any_bytes_breaks_no_rule(name: str) -> None:
     met: set[str] = set()
     events = 0
 
-    @settings(max_examples=max(settings().max_examples // 5 // SLOWNESS.get(name, 1), 2))
+    @settings(max_examples=max(settings().max_examples // 15 // SLOWNESS.get(name, 1), 2))
     @given(st.binary(min_size=40, max_size=120))
     def walked(data: bytes) -> None:
         nonlocal events
