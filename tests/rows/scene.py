@@ -6,9 +6,10 @@ races, poison and leaks. Rows are small numbers; a batch is written `{request: (
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from tenure.core.arrays import integers
 from tenure.core.config import RowConfig, RowPolicy
@@ -121,13 +122,14 @@ class Scene:
         self.device.issue(commands, live)
         return answer
 
-    def check_arrays(self, value: object) -> None:
+    def check_arrays(self, value: Any) -> None:
         """Arrays in commands are what they say: read-only, of 64 bits."""
         if isinstance(value, np.ndarray):
-            assert value.dtype == np.int64
-            assert not value.flags.writeable
+            array = cast("npt.NDArray[Any]", value)
+            assert array.dtype == np.int64
+            assert not array.flags.writeable
         elif isinstance(value, tuple):
-            for each in value:
+            for each in cast("tuple[Any, ...]", value):
                 self.check_arrays(each)
         elif is_dataclass(value):
             for field in fields(value):

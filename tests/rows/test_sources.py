@@ -136,7 +136,8 @@ def after_a_cancelled_save(name: str) -> Scene:
     """A save with rows of one more name was reserved, and its freeze failed."""
     scene = Scene()
     scene.start(Started("a", 1))
-    assert isinstance(scene.request_save({"a": (0,)}, h=[1], **{name: [2]}), SaveReserved)
+    rows: dict[str, Any] = {"h": [1], name: [2]}
+    assert isinstance(scene.request_save({"a": (0,)}, **rows), SaveReserved)
     (freeze,) = (each for each in scene.device.open if isinstance(each, FreezeRows))
     scene.device.fail(freeze.command)
     event = scene.device.tell(freeze.command)
