@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The CUDA device on this machine's GPU: its tests, then figures as one table. Under four minutes; without a GPU it says so.
+# The CUDA device on this machine's GPU: the conformance kit, its tests, then figures as one table. Under four minutes;
+# without a GPU it says so.
 #
 #   benchmarks/gpu.sh [FILE]      figures as JSON into FILE as well
 #
@@ -12,5 +13,7 @@ if ! "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2
     echo "torch.cuda finds no GPU on this machine: nothing was tested, nothing was measured"
     exit 0
 fi
-timeout 120 "$python" -m pytest -q -p no:cacheprovider -m gpu tests/gpu
-timeout 110 "$python" benchmarks/gpu.py ${1:+--json "$1"}
+timeout 45 "$python" -c 'from tenure.cli import main; main()' conform \
+    tenure.backends.conformance.torch_bench:make_cuda --only D --only L --only T2 --timeout 10
+timeout 95 "$python" -m pytest -q -p no:cacheprovider -m gpu tests/gpu
+timeout 95 "$python" benchmarks/gpu.py ${1:+--json "$1"}

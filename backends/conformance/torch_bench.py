@@ -1,12 +1,27 @@
 """The bench of an engine that works with torch. Imports torch; nothing else of the kit does."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
 
-from tenure.backends.conformance.bench import Array, Bench
+from tenure.backends.capabilities import Capability, claims
+from tenure.backends.conformance.bench import Array, Bench, Options
+from tenure.backends.cuda import CudaDevice
 from tenure.backends.device import Device
+
+CUDA_CLAIMS: Final = frozenset({Capability.ASYNC, Capability.PAGE_LOCKED})
+
+
+@claims(*CUDA_CLAIMS)
+def make_cuda(options: Options) -> Bench:
+    """The GPU that `index` in `options` names, or the current one, for `tenure conform`.
+
+    Raises:
+        OperationFailedError: there is no GPU.
+    """
+    device = CudaDevice(options.get("index"))
+    return torch_bench(device, f"cuda:{device.index}")
 
 
 def torch_bench(device: Device, where: str = "cpu") -> Bench:

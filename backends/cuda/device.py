@@ -81,6 +81,11 @@ class CudaDevice(OnLanes):
         self._computing: Stream | None = None
         self._lanes = CudaLanes(self._api, self._copying)
 
+    @property
+    def index(self) -> int:
+        """Which GPU."""
+        return self._api.index
+
     # --- Memory -------------------------------------------------------------------------------------------------
 
     def page_locked_bytes_max(self) -> int | None:
@@ -169,7 +174,10 @@ class CudaDevice(OnLanes):
 
     def scatter_rows(self, lane: Lane, target: CudaBuffer, index: Integers, source: Rows) -> None:
         """Row `index[i]` of the target becomes row i of the source."""
-        self._lanes.do(lane, "scatter rows", scatter_array, target.array, index, _array(source))
+        if source.buffer.array is None:
+            self._lanes.do(lane, "scatter rows", self._fetch_apart, lane, target, index, _tensor(source))
+        else:
+            self._lanes.do(lane, "scatter rows", scatter_array, target.array, index, _array(source))
 
     def zero_rows(self, lane: Lane, target: Rows) -> None:
         """Every element of the target becomes 0."""
@@ -201,6 +209,15 @@ class CudaDevice(OnLanes):
         if lane is not Lane.COPY:
             # What comes next on the lane is done by this thread, and reads what was copied.
             self._api.record(stream).synchronize()
+
+    def _fetch_apart(self, lane: Lane, target: CudaBuffer, index: Integers, source: torch.Tensor) -> None:
+        """Read rows from the GPU and put each in its place, on the thread of a lane."""
+        staged = self._api.page_locked(source.shape, source.dtype)
+        self._fetch(lane, staged, source)
+        rows = self._tensors.to_array(staged)
+        assert rows is not None, "it lies on the host"
+        assert target.array is not None, "scatters are into host memory"
+        scatter_array(target.array, index, rows)
 
     # --- On the calling thread ----------------------------------------------------------------------------------
 

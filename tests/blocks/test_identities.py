@@ -58,8 +58,7 @@ def test_i32_names_that_come_in_parts_are_those_that_come_at_once() -> None:
 
 def test_free_blocks_are_equal_to_the_same_blocks_in_the_same_order_alone() -> None:
     """As a tuple or a list; neither more of them, nor fewer, nor others."""
-    free = Machine(3, 2).view().free
+    free: object = Machine(3, 2).view().free
 
-    assert (2, 1, 0) == free
-    assert [2, 1, 0] == free
+    assert all(each == free for each in ((2, 1, 0), [2, 1, 0]))
     assert not [each for each in ((2, 1), (2, 1, 0, 0), (0, 1, 2), (2, 1, 1), ()) if free == each]

@@ -200,15 +200,15 @@ def test_end_of_a_request_is_told_once_and_nothing_is_kept_of_it() -> None:
     site.allocate("never")
     site.schedule("never")
     site.tell(LeaseFinished("never"))
-    assert () == site.view.ended
-    assert () == site.view.batch
+    assert not site.view.ended
+    assert not site.view.batch
     assert empty.tracks == site.state.tracks
     finished(site, "a", [1, 2, 3])
     assert ("a",) == site.view.ended
     assert "a" not in site.state.tracks
     site.start()
 
-    assert () == site.view.ended
+    assert not site.view.ended
 
 
 def test_block_machine_is_told_of_computed_tokens_when_a_block_is_full() -> None:

@@ -129,7 +129,7 @@ class Scene:
             assert array.dtype == np.int64
             assert not array.flags.writeable
         elif isinstance(value, tuple):
-            for each in cast("tuple[Any, ...]", value):
+            for each in cast("Sequence[Any]", value):
                 self.check_arrays(each)
         elif is_dataclass(value):
             for field in fields(value):
