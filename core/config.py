@@ -14,9 +14,11 @@ SLOTS_MAX: Final = 2**31
 
 
 def as_int(value: object) -> int | None:
-    """A whole number as a plain int, whatever kind of integer it is; None if it is no integer."""
+    """A whole number as a plain int, whatever kind of integer it is; None if it is none, as what is true or false."""
     if type(value) is int:
         return value
+    if isinstance(value, bool):
+        return None
     try:
         return operator.index(cast("SupportsIndex", value))
     except TypeError:

@@ -50,12 +50,13 @@ def to_json(value: TraceValue, *, checked: bool = True) -> str:
     """The trace line of an event, answer or command, without a line end; equal values have equal lines.
 
     With `checked` False the caller knows that every field holds what its class allows, as of whatever a machine took.
+    What stands there for a whole number (a bool, a member of an IntEnum) is written as the number it was taken for.
 
     Raises:
         TraceFormatError: a field holds something that its class does not allow.
     """
     try:
-        line = {"version": SCHEMA_VERSION, "kind": _KIND_OF[type(value)], "value": _encode(value)}
+        line = {"version": SCHEMA_VERSION, "kind": _KIND_OF[type(value)], "value": _encode(value, checked=checked)}
         if checked:
             _adapter().validate_python(line)
         return json.dumps(line, separators=(",", ":"))
@@ -155,27 +156,46 @@ def _is_set(members: list[str]) -> list[str]:
 # --- Values to JSON and back ----------------------------------------------------------------------------------
 
 
-def _encode(value: Any) -> Any:
+def _encode(value: Any, *, checked: bool) -> Any:
     if type(value) in _PLAIN:
         return value
     if isinstance(value, np.ndarray):
         return value.tolist()
-    if isinstance(value, Enum):
+    if isinstance(value, Enum) and not isinstance(value, int | str):
         return value.name
     if isinstance(value, frozenset):
         return sorted(cast("frozenset[str]", value))
     if isinstance(value, np.integer):
         return int(cast("int", value))
     if is_dataclass(value) or isinstance(value, BaseModel) or hasattr(value, "_fields"):
-        return _encoded_fields(value, type(value))
+        return _encoded_fields(value, type(value), checked=checked)
     if isinstance(value, tuple):
-        return [_encode(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
-    return value
+        parts: Any = value
+        return [_encode(each, checked=checked) for each in parts]
+    return int(value) if isinstance(value, int) and not checked else value
 
 
-def _encoded_fields(value: Any, cls: Any) -> dict[str, Any]:
-    encoded = {name: _encode(getattr(value, name)) for name in _fields(cls)}
+def _encoded_fields(value: Any, cls: Any, *, checked: bool) -> dict[str, Any]:
+    encoded = {name: _encode(getattr(value, name), checked=checked) for name in _fields(cls)}
+    if not checked:
+        encoded = {name: each if name in _bools(cls) else _numbers(each) for name, each in encoded.items()}
     return {"kind": cls.__name__, **encoded} if cls in _TAGGED else encoded
+
+
+@cache
+def _bools(cls: Any) -> frozenset[str]:
+    """The fields of a value's class that are true or false."""
+    return frozenset(name for name, hint in _fields(cls).items() if hint is bool)
+
+
+def _numbers(encoded: Any) -> Any:
+    """Where no field is true or false, bools are the numbers that they equal."""
+    if type(encoded) is bool:
+        return int(encoded)
+    if type(encoded) is not list:
+        return encoded
+    parts: Any = encoded
+    return [_numbers(each) for each in parts] if any(type(each) in (bool, list) for each in parts) else parts
 
 
 def _decode(hint: Any, data: Any) -> Any:

@@ -7,15 +7,17 @@ ends a run that was shut down. Commands are not written: they follow from the ev
 """
 
 import json
+from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from tenure.core.config import RowConfig
 from tenure.core.errors import TraceFormatError
 from tenure.core.rows.answers import RowAnswer
 from tenure.core.rows.events import RowEvent
-from tenure.core.schemas import SCHEMA_VERSION, from_json
+from tenure.core.schemas import SCHEMA_VERSION, from_json, to_json
 
 Unlogged: TypeAlias = Literal[
     "CopyBegan",
@@ -127,6 +129,34 @@ def header_line(header: Header) -> str:
 def refused_line(error: str, scope: str) -> str:
     """The line of an event that was refused, without a line end."""
     return _plain_line("refused", {"error": error, "scope": scope})
+
+
+def refused_event_line(event: RowEvent) -> str:
+    """The line of an event that was refused, without a line end.
+
+    Raises:
+        TraceFormatError: none says all that the machine may have refused it for: read back it would be another event,
+            or hold values of other types.
+    """
+    line = to_json(event)
+    if not _is_same(event, from_json(line)):
+        raise TraceFormatError(line, "an event whose values have the types that their fields name")
+    return line
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two values are equal and of the same types, in every part."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        array: Any = one
+        return bool(array.dtype == other.dtype) and np.array_equal(array, other)
+    if isinstance(one, tuple):
+        parts: Any = one
+        return len(parts) == len(other) and all(map(_is_same, parts, other))
+    if is_dataclass(one):
+        return all(_is_same(getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
+    return bool(one == other)
 
 
 def gap_line(events: int) -> str:

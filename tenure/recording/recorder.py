@@ -18,7 +18,7 @@ from tenure.core.rows.answers import RowAnswer
 from tenure.core.rows.events import RowEvent
 from tenure.core.schemas import to_json
 from tenure.recording.errors import RecordError
-from tenure.recording.lines import Header, closed_line, gap_line, header_line, refused_line
+from tenure.recording.lines import Header, closed_line, gap_line, header_line, refused_event_line, refused_line
 
 QUEUE_MAX: Final = 8192
 """Events that wait to be written at most. The largest hold the slots of a step, 8 bytes a token."""
@@ -176,10 +176,10 @@ class Recorder:
     def _write_event(self, event: RowEvent, result: RowAnswer | _Refusal) -> None:
         try:
             if isinstance(result, _Refusal):
-                lines = to_json(event), refused_line(*result)
+                lines = refused_event_line(event), refused_line(*result)
             else:
                 lines = to_json(event, checked=False), to_json(result, checked=False)
-        except TraceFormatError:
+        except (TraceFormatError, RecursionError):
             # What no line can stand for is mostly why it was refused, and then it changed nothing.
             if not isinstance(result, _Refusal):
                 self._write_gap(1)

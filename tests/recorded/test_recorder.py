@@ -4,15 +4,23 @@ import io
 import json
 import logging
 import threading
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+import numpy as np
 import pytest
 
 import tenure
-from tenure import OutputCache, RowConfig, RowFormat, Schedule
+from tenure import Finished, OutputCache, RowConfig, RowFormat, Schedule, Started, WriteLayout
 from tenure.core.arrays import integers
-from tenure.core.errors import OperationFailedError, StepAlreadyConsumedError
+from tenure.core.errors import (
+    OperationFailedError,
+    RequestIdError,
+    RowCountError,
+    SlotCountError,
+    StepAlreadyConsumedError,
+)
 from tenure.core.rows.answers import Done
 from tenure.core.rows.events import CopyBegan, StepDropped
 from tenure.recording import Header, Recorder, RecordError, read_line
@@ -23,6 +31,12 @@ from tests.facade.engine import FIRST, Engine, eventually, started
 from tests.recorded.runs import lines_of_a_run, recorded
 
 CONFIG = RowConfig(num_blocks=4, block_size=4, page_rows_max=16)
+
+
+class Named(IntEnum):
+    """Numbers with names."""
+
+    ONE = 1
 
 
 class SlowFile(io.BytesIO):
@@ -211,6 +225,84 @@ def test_an_event_that_no_line_can_stand_for_is_passed_over_if_it_was_refused(tm
 
     assert Verdict.VALID is validate(path).verdict
     assert "four" not in path.read_text()
+
+
+@pytest.mark.parametrize("request_id", [np.int64(7), np.uint8(7)], ids=["int64", "uint8"])
+def test_an_id_that_was_refused_for_its_type_is_passed_over(tmp_path: Path, request_id: Any) -> None:
+    """Its line would say a number, and the core takes numbers."""
+    path = tmp_path / "run.ndjson"
+    with Engine(cache={"record": path}) as engine:
+        with pytest.raises(RequestIdError):
+            engine.start(started(request_id, 4))
+        engine.written("b", FIRST, h=[1, 2, 3, 4])
+
+    assert Verdict.VALID is validate(path).verdict
+
+
+@pytest.mark.parametrize(
+    "start",
+    [Started("a", True, 0, ((0,),)), Started("a", 4, True, ((0,),))],
+    ids=["scheduled", "hit"],
+)
+def test_a_bool_is_no_count(tmp_path: Path, start: Started) -> None:
+    """It is refused where it is handed in, and the record stays a run of the core."""
+    path = tmp_path / "run.ndjson"
+    with Engine(cache={"record": path}) as engine:
+        with pytest.raises(RowCountError, match="True"):
+            engine.start(start)
+        engine.written("b", FIRST, h=[1, 2, 3, 4])
+
+    assert Verdict.VALID is validate(path).verdict
+    assert "Started" in path.read_text()
+    assert '"RowCountError"' not in path.read_text()
+
+
+@pytest.mark.parametrize("request_id", [True, Named.ONE], ids=["bool", "enum"])
+def test_what_the_machine_took_for_a_number_is_written_as_that_number(tmp_path: Path, request_id: Any) -> None:
+    """An id that equals a number is that number for every table that holds it."""
+    path = tmp_path / "run.ndjson"
+    with Engine(cache={"record": path}) as engine:
+        engine.start(started(request_id, 4))
+        step = engine.save({1: FIRST}, h=[1] * 4)
+        engine.materialize(step, 1)
+        engine.start(Finished(request_id))
+    report = validate(path)
+
+    assert report.fault is None
+    assert Verdict.VALID is report.verdict
+    assert '"kind":"Finished","request":1}' in path.read_text()
+
+
+@pytest.mark.parametrize("step", [1.0, np.float64(1)], ids=["float", "numpy"])
+def test_a_number_that_is_not_whole_by_type_is_no_step(tmp_path: Path, step: Any) -> None:
+    """Whatever the machine says of it, the record stays a run of the core."""
+    path = tmp_path / "run.ndjson"
+    with Engine(cache={"record": path}) as engine:
+        engine.start(started("a", 4))
+        engine.save({"a": FIRST}, h=[1] * 4)
+        with pytest.raises(tenure.ContractError):
+            engine.materialize(step, "a")
+
+    assert Verdict.VALID is validate(path).verdict
+
+
+def test_a_refused_call_is_recorded_whatever_whole_numbers_its_layout_had(tmp_path: Path) -> None:
+    """Events hold arrays of one type: what was refused for its values is written."""
+    path = tmp_path / "run.ndjson"
+    with Engine(cache={"record": path}) as engine:
+        engine.start(started("a", 4))
+        counts: Any = np.array([3], np.int32)
+        slots: Any = np.array([0, 1, 2], np.uint16)
+        with pytest.raises(SlotCountError):
+            engine.cache.save_outputs(
+                np.ones((3, 1), np.float32),
+                {},
+                layout=WriteLayout(("a",), counts, slots),
+            )
+        engine.save({"a": FIRST}, h=[1] * 4)
+
+    assert '"SlotCountError"' in path.read_text()
+    assert Verdict.VALID is validate(path).verdict
 
 
 def test_without_a_record_nothing_is_recorded() -> None:
