@@ -170,7 +170,7 @@ def _encode(value: Any, *, checked: bool) -> Any:
     if is_dataclass(value) or isinstance(value, BaseModel) or hasattr(value, "_fields"):
         return _encoded_fields(value, type(value), checked=checked)
     if isinstance(value, tuple):
-        parts: Any = value
+        parts: Any = value  # pyright: ignore[reportUnknownVariableType]
         return [_encode(each, checked=checked) for each in parts]
     return int(value) if isinstance(value, int) and not checked else value
 
@@ -194,7 +194,7 @@ def _numbers(encoded: Any) -> Any:
         return int(encoded)
     if type(encoded) is not list:
         return encoded
-    parts: Any = encoded
+    parts: Any = encoded  # pyright: ignore[reportUnknownVariableType]
     return [_numbers(each) for each in parts] if any(type(each) in (bool, list) for each in parts) else parts
 
 

@@ -149,10 +149,10 @@ def _is_same(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, np.ndarray):
-        array: Any = one
+        array: Any = one  # pyright: ignore[reportUnknownVariableType]
         return bool(array.dtype == other.dtype) and np.array_equal(array, other)
     if isinstance(one, tuple):
-        parts: Any = one
+        parts: Any = one  # pyright: ignore[reportUnknownVariableType]
         return len(parts) == len(other) and all(map(_is_same, parts, other))
     if is_dataclass(one):
         return all(_is_same(getattr(one, each.name), getattr(other, each.name)) for each in fields(one))

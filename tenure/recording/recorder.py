@@ -7,6 +7,7 @@ left out, and its number stands in the file where it is missing. A disk that fai
 import logging
 import os
 from dataclasses import dataclass
+from io import TextIOBase
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
@@ -77,7 +78,7 @@ class Recorder:
         """Begin the record; a file that is there is begun anew.
 
         Raises:
-            RecordError: the file cannot be opened.
+            RecordError: the file cannot be opened, or the target is neither a path nor a binary file object.
         """
         self._name, self._file, self._is_own = _opened(target)
         self._queue_max = queue_max
@@ -146,10 +147,9 @@ class Recorder:
             finally:
                 if self._is_own:
                     self._file.close()
-        except (OSError, ValueError) as error:
-            # A file object of the caller's that was closed says so with a ValueError.
-            self._error = str(error)
-            _log.warning("the record %s ends here, and the cache goes on without: %s", self._name, error)
+        except Exception as error:
+            self._error = str(error) or type(error).__name__
+            _log.warning("the record %s ends here, and the cache goes on without: %s", self._name, self._error)
             self._drop_all()
 
     def _is_at_end(self) -> bool:
@@ -205,6 +205,12 @@ class Recorder:
 def _opened(target: Target) -> tuple[str, BinaryIO, bool]:
     """The name of a file, the file, and whether it is to be closed."""
     if not isinstance(target, str | os.PathLike):
+        methods = (getattr(target, name, None) for name in ("write", "flush"))
+        if isinstance(target, TextIOBase) or not all(map(callable, methods)):
+            found = "writes text" if isinstance(target, TextIOBase) else "is neither a path nor a file object"
+            raise RecordError(
+                repr(target), f"a {type(target).__name__} {found}", "give record= a path, or a binary file"
+            )
         return str(getattr(target, "name", "of a file object")), target, False
     path = Path(target)
     try:

@@ -163,6 +163,43 @@ def test_a_file_that_is_closed_under_it_ends_the_record_and_not_the_cache(caplog
         assert "closed file" in caplog.text
 
 
+class OddFile(io.BytesIO):
+    """A file object whose faults are its own."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self._error = error
+
+    def write(self, data: Any) -> int:
+        raise self._error
+
+
+@pytest.mark.parametrize("error", [RuntimeError("broken pipe of mine"), TypeError(), KeyError("x")], ids=repr)
+def test_whatever_a_file_object_raises_ends_the_record_and_is_told(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its thread does not die unseen, and nothing waits for a thread that is gone."""
+    with caplog.at_level(logging.WARNING, "tenure.recording"):
+        recorder = Recorder(OddFile(error), CONFIG, writer="test")
+        eventually(lambda: recorder.status.error is not None)
+        recorder.took(CopyBegan(1), Done())
+        recorder.close(20)
+
+    assert (str(error) or type(error).__name__) == recorder.status.error
+    assert 1 == recorder.status.left_out
+    assert "ends here" in caplog.text
+
+
+@pytest.mark.parametrize("target", [3.5, io.StringIO(), object(), b"x", 1], ids=lambda each: type(each).__name__)
+def test_what_is_neither_a_path_nor_a_binary_file_is_refused_at_once(target: Any) -> None:
+    """Not when the first event is lost, and without a thread."""
+    before = set(threading.enumerate())
+    with pytest.raises(RecordError, match="give record= a path, or a binary file"):
+        OutputCache(CONFIG, record=target)
+
+    assert not set(threading.enumerate()) - before
+
+
 @pytest.mark.parametrize("worker", [False, True])
 def test_no_thread_is_left_after_shutdown(tmp_path: Path, *, worker: bool) -> None:
     """R18: nor a file that is open; the second shutdown finds nothing to do."""
