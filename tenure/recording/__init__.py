@@ -2,6 +2,7 @@
 
 from tenure.recording.errors import RecordError
 from tenure.recording.lines import (
+    KINDS,
     Closed,
     Gap,
     Header,
@@ -17,6 +18,7 @@ from tenure.recording.lines import (
 from tenure.recording.recorder import Recorder, RecordStatus, Target
 
 __all__ = [
+    "KINDS",
     "Closed",
     "Gap",
     "Header",

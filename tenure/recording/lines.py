@@ -91,6 +91,9 @@ Line: TypeAlias = RowEvent | RowAnswer | Other
 
 _OTHERS: Final[dict[str, type[Other]]] = {"header": Header, "refused": Refused, "gap": Gap, "closed": Closed}
 
+KINDS: Final = (*_TRACE_KINDS, *_OTHERS)
+"""The kinds that a line may have."""
+
 
 class _HeaderLine(_Value):
     version: Annotated[int, Field(ge=SCHEMA_VERSION, le=SCHEMA_VERSION)]
@@ -185,8 +188,7 @@ def read_line(text: str) -> Line:
     if kind in _TRACE_KINDS:
         return cast("RowEvent | RowAnswer", from_json(text))
     if kind not in _OTHERS:
-        kinds = ", ".join((*_TRACE_KINDS, *_OTHERS))
-        raise TraceFormatError(text, f"its kind is {kind!r}, and lines of a record are {kinds}")
+        raise TraceFormatError(text, f"its kind is {kind!r}, and lines of a record are {', '.join(KINDS)}")
     try:
         return _ADAPTER.validate_json(text).value
     except ValidationError as error:

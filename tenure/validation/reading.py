@@ -1,17 +1,26 @@
 """A record as a stream: its header, then whole entries, each with the number of its line. Old ones are let go."""
 
+import json
+import re
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias, cast, get_args
 
+from pydantic_core import from_json as json_beginning
+
 from tenure.core.errors import TraceFormatError
 from tenure.core.rows.answers import RowAnswer
 from tenure.core.rows.events import RowEvent
-from tenure.recording import Closed, Gap, Header, Line, RecordError, Refused, read_line
+from tenure.core.schemas import SCHEMA_VERSION
+from tenure.recording import KINDS, Closed, Gap, Header, Line, RecordError, Refused, read_line
 
 LINE_BYTES_MAX: Final = 2**28
 """No line is longer; a file without line ends is no record."""
 ADVICE: Final = "give the file that OutputCache(..., record=FILE) wrote, or one of that form (docs/recorded-runs.md)"
+
+_LONE_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+"""Half of a character, as names that engines draw may have it."""
 
 _BEGINNINGS: Final[tuple[type[Any], ...]] = (Gap, Closed, *get_args(RowEvent))
 """What a line that belongs to no event before it says."""
@@ -44,7 +53,7 @@ class Broken(NamedTuple):
     Attributes:
         text: the line, shortened.
         problem: what is wrong with it.
-        is_cut_off: the file ends within it: whoever wrote it was stopped.
+        is_cut_off: the file ends within it, and it may be the beginning of a line: whoever wrote it was stopped.
     """
 
     line: int
@@ -108,7 +117,7 @@ class RecordReader:
     def _next(self) -> bytes | None:
         """The next line with its end, if it has one; None behind the last."""
         try:
-            line = self._file.readline(LINE_BYTES_MAX)
+            line = self._file.readline(LINE_BYTES_MAX + 1)
         except OSError as error:
             raise self._unreadable(error) from None
         self.lines += bool(line)
@@ -162,11 +171,43 @@ class RecordReader:
 
 
 def _parsed(text: bytes, number: int) -> Line | Broken:
+    if len(text) > LINE_BYTES_MAX:
+        return Broken(number, _shown(text), f"longer than {LINE_BYTES_MAX} bytes")
     try:
         return read_line(text.decode())
     except (TraceFormatError, UnicodeDecodeError) as error:
         problem = error.expected if isinstance(error, TraceFormatError) else "no UTF-8"
-        return Broken(number, _shown(text), problem, is_cut_off=not text.endswith(b"\n"))
+        return Broken(number, _shown(text), problem, is_cut_off=not text.endswith(b"\n") and _is_beginning(text))
+
+
+def _is_beginning(text: bytes) -> bool:
+    """Whether a text is the beginning of a line of a record, and no more than that."""
+    try:
+        line = getincrementaldecoder("utf-8")().decode(text)
+    except UnicodeDecodeError:
+        return False
+    if not line:
+        # The first bytes of a character.
+        return False
+    try:
+        json.JSONDecoder().raw_decode(line)
+    except (ValueError, RecursionError):
+        pass
+    else:
+        return False
+    try:
+        found: Any = json_beginning(_LONE_SURROGATE.sub("-", line), allow_partial=True)
+    except ValueError:
+        return False
+    if not isinstance(found, dict):
+        return False
+    fields = cast("dict[str, Any]", found)
+    return (
+        fields.keys() <= {"version", "kind", "value"}
+        and fields.get("version", SCHEMA_VERSION) == SCHEMA_VERSION
+        and fields.get("kind", KINDS[0]) in KINDS
+        and isinstance(fields.get("value", {}), dict)
+    )
 
 
 def _shown(text: bytes) -> str:

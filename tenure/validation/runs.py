@@ -91,6 +91,10 @@ class _Pass:
         if value.events != self._events:
             problem = f"the run had {value.events} events, and {self._events} are here: lines are missing"
             return self._invalid(Fault(line, f"closed: {value.events} events, {value.left_out} left out", problem))
+        if value.left_out:
+            # From a gap on nothing is said, so there was none up to here.
+            problem = f"{value.left_out} events were left out, and no gap line says where: lines are missing"
+            return self._invalid(Fault(line, f"closed: {value.events} events, {value.left_out} left out", problem))
         self._matched, self._end = line, CLOSED
         return None
 
