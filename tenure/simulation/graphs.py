@@ -20,8 +20,10 @@ def happens_before(moves: Iterable[Move]) -> Any:
     """
     networkx = needed("networkx", "a happens-before graph")
     graph = networkx.DiGraph()
-    for move in moves:
+    known = tuple(moves)
+    for move in known:
         graph.add_node(move.number, actor=move.actor, what=move.what)
+    for move in known:
         graph.add_edges_from((before, move.number) for before in move.behind if before in graph)
     if not networkx.is_directed_acyclic_graph(graph):
         around = ", ".join(str(source) for source, _ in networkx.find_cycle(graph))
