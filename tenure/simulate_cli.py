@@ -154,14 +154,21 @@ def as_table(summary: "Summary") -> str:
 
 def _tell(failure: "Failure", seed: int, kinds: "tuple[FaultKind, ...]", save: Path | None) -> None:
     faults = ",".join(kinds) or "none"
-    from tenure.model_checks.reports.errors import MissingExtraError
-    from tenure.simulation.graphs import write_happens_before
-
     click.echo(f"life {failure.life}: {failure.found}")
     click.echo(f"found with {failure.was:,} choices, and again with {len(failure.choices):,}")
     click.echo(f"again: tenure simulate --seed {seed} --life {failure.life} --choices 1 --faults {faults}")
     if save is None:
         return
+    try:
+        _save(failure, seed, kinds, save)
+    except OSError as error:
+        raise click.UsageError(f"{str(save)!r} cannot be written: {error.strerror}.") from None
+
+
+def _save(failure: "Failure", seed: int, kinds: "tuple[FaultKind, ...]", save: Path) -> None:
+    from tenure.model_checks.reports.errors import MissingExtraError
+    from tenure.simulation.graphs import write_happens_before
+
     save.mkdir(parents=True, exist_ok=True)
     path, timeline = save / f"life-{failure.life}.json", save / f"life-{failure.life}.timeline.json"
     record = {"seed": seed, "life": failure.life, "faults": list(kinds), "choices": failure.choices}

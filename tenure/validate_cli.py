@@ -57,12 +57,13 @@ def validate_command(ctx: click.Context, path: Path, target: Path | None, max_st
     if target == Path("-"):
         click.echo(report.as_json(), nl=False)
     else:
+        # First what was found: a file that cannot be written must not cost the run.
+        _show(report)
         if target is not None:
             try:
                 target.write_text(report.as_json(), encoding="utf-8")
             except OSError as error:
                 raise click.UsageError(f"{str(target)!r} cannot be written: {error.strerror}.") from None
-        _show(report)
     ctx.exit({"valid": 0, "invalid": 1, "unknown": 3}[report.verdict.value])
 
 

@@ -100,6 +100,20 @@ def test_failure_is_shortened_repeated_and_saved(tmp_path: Path) -> None:
     assert len(saved["choices"]) < 200
 
 
+def test_failure_is_told_where_it_cannot_be_saved(tmp_path: Path) -> None:
+    """The search is done by then, and need not be done again."""
+    (tmp_path / "file").touch()
+    with MUTANTS["no-wait-for-the-freeze"].plant():
+        result = CliRunner().invoke(
+            main, ["simulate", "--seed", "1", "--choices", "5000", "--save", str(tmp_path / "file" / "x")]
+        )
+
+    assert 2 == result.exit_code, result.output
+    assert "race" in result.output
+    assert "--life 0" in result.output
+    assert "cannot be written" in result.output
+
+
 def test_command_line_is_checked_and_a_summary_is_shown() -> None:
     """As a table and as JSON."""
     runner = CliRunner()

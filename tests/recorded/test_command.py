@@ -56,6 +56,18 @@ def test_what_is_no_record_ends_with_2_and_one_sentence(tmp_path: Path) -> None:
         assert "Error" in result.output
 
 
+def test_the_verdict_is_shown_where_its_file_cannot_be_written(tmp_path: Path) -> None:
+    """The work is done by then, and need not be done again."""
+    record = Record()
+    record.lines[record.find("SaveReserved", 1)]["value"]["page"] = 9
+    result = run(written(record, tmp_path), "--json", tmp_path / "no" / "where.json")
+
+    assert 2 == result.exit_code
+    assert "page: the record has 9" in result.output
+    assert "INVALID" in result.output
+    assert "cannot be written" in result.output
+
+
 def test_a_gap_ends_with_3(tmp_path: Path) -> None:
     """Nothing is wrong, and nothing can be said."""
     record = Record()
