@@ -111,6 +111,9 @@ def as_dict(summary: "Summary") -> dict[str, object]:
         "seconds": round(summary.seconds, 3),
         **{name: summary.figures[name] for name in sorted(summary.figures)},
         "distinct orders": summary.orders,
+        "races": summary.races,
+        "misuses": summary.misuses,
+        "leaks": summary.leaks,
         "faults": dict(sorted(summary.faults.items())),
         "failure": None if failure is None else {"life": failure.life, "found": failure.found},
     }
@@ -142,8 +145,9 @@ def as_table(summary: "Summary") -> str:
         ("reads that failed", f"{figures['failed_reads']:,}"),
         ("resets after a failure", f"{figures['resets']:,}"),
         ("faults injected", faults),
-        ("races", "0" if summary.failure is None else "see below"),
-        ("leaks", "0" if summary.failure is None else "see below"),
+        ("races", f"{summary.races:,}"),
+        ("other wrong uses of memory", f"{summary.misuses:,}"),
+        ("leaks", f"{summary.leaks:,}"),
         ("seconds", f"{summary.seconds:.1f}"),
     ):
         table.add_row(name, value)

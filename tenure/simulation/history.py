@@ -43,6 +43,9 @@ class Summary:
         figures: sums over the lives.
         faults: how often which fault was injected.
         orders: how many different orders of lanes there were within a step.
+        races, misuses: accesses in no order, and other wrong uses of memory, that the device found; also in the life
+            that failed, as its leaks.
+        leaks: pieces of memory that were held at the end.
         stuck: lives that ended since the device was told to stand still, or was lost.
         failure: what went wrong; None if nothing did.
     """
@@ -54,6 +57,9 @@ class Summary:
     figures: Counter[str] = field(default_factory=Counter[str])
     faults: Counter[str] = field(default_factory=Counter[str])
     orders: int = 0
+    races: int = 0
+    misuses: int = 0
+    leaks: int = 0
     stuck: int = 0
     failure: Failure | None = None
 
@@ -83,6 +89,9 @@ class Simulation:
             else:
                 _add(summary, figures)
             orders |= life.orders
+            summary.races += life.races
+            summary.misuses += life.misuses
+            summary.leaks += life.leaks
             summary.choices += chooser.count
             summary.lives += 1
             summary.faults.update(life.faults.injected)

@@ -39,7 +39,6 @@ class Figures(NamedTuple):
     preempted: int
     discarded: int
     failed_reads: int
-    findings: int
     is_stuck: bool
 
 
@@ -48,7 +47,11 @@ class Stopped(Exception):  # noqa: N818 - no error: what a fault of the device m
 
 
 class Life:
-    """A cache on an emulated device of its own, an engine and builders, all in one thread."""
+    """A cache on an emulated device of its own, an engine and builders, all in one thread.
+
+    Attributes:
+        leaks: pieces of memory that the device still held at the end, where the end was looked at.
+    """
 
     def __init__(self, chooser: Chooser, kinds: tuple[FaultKind, ...]) -> None:
         """Nothing happened."""
@@ -79,7 +82,7 @@ class Life:
         self._slow = {(None, *Lane)[chooser.choose(1 + len(Lane))] for _ in range(2)}
         self._actors: list[Iterator[bool]] = []
         self._is_over = False
-        self.resets = 0
+        self.resets = self.leaks = 0
         self.is_stuck = False
         # Of every step which lanes went on in it, as one number each.
         self.orders: set[int] = set()
@@ -115,7 +118,6 @@ class Life:
             self.engine.preempted,
             sum(each.discarded for each in self.builders),
             sum(each.failed_reads for each in self.builders),
-            len(self.device.findings),
             self.is_stuck,
         )
 
@@ -202,6 +204,16 @@ class Life:
             return False
         return not self.device.ready() and not self.device.has_news and not self.device.waits()
 
+    @property
+    def races(self) -> int:
+        """Accesses that the device found in no order with another, so far."""
+        return sum(each.kind == "race" for each in self.device.findings)
+
+    @property
+    def misuses(self) -> int:
+        """Other wrong uses of memory that the device found, so far."""
+        return len(self.device.findings) - self.races
+
     # --- Looking ------------------------------------------------------------------------------------------------
 
     def _check_findings(self) -> None:
@@ -210,5 +222,6 @@ class Life:
 
     def _check_nothing_is_left(self) -> None:
         """R18: no row, page, ticket, buffer or byte of memory."""
-        if self.device.held:
+        self.leaks = len(self.device.held)
+        if self.leaks:
             raise InvariantViolation("R18", f"never freed: {', '.join(sorted(map(str, self.device.held)))}")

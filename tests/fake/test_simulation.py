@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tenure.backends.fake import FAULT_KINDS, Seeded
+from tenure.backends.fake import FAULT_KINDS, FakeDevice, Seeded
 from tenure.cli import main
 from tenure.model_checks.devices.histories import OF_DEVICES
 from tenure.model_checks.devices.orders import drawn_orders
+from tenure.simulate_cli import as_dict, as_table
 from tenure.simulation import Simulation
 from tenure.simulation.life import Life
 from tests.fake.race_mutants import MUTANTS
@@ -112,6 +113,40 @@ def test_failure_is_told_where_it_cannot_be_saved(tmp_path: Path) -> None:
     assert "race" in result.output
     assert "--life 0" in result.output
     assert "cannot be written" in result.output
+
+
+def shown_figures(choices: int) -> dict[str, object]:
+    """The counts of races, other misuses and leaks that the table and the JSON agree on."""
+    summary = Simulation(1, (), shortens=False).run(choices)
+    found = as_dict(summary)
+    cells = {
+        row.split("│")[1].strip(): row.split("│")[2].strip() for row in as_table(summary).splitlines() if "│" in row
+    }
+    names = {"races": "races", "misuses": "other wrong uses of memory", "leaks": "leaks"}
+    assert {each: str(found[each]) for each in names} == {each: cells[row] for each, row in names.items()}
+    return {each: found[each] for each in names}
+
+
+def test_r20_races_are_counted() -> None:
+    """Not said to be none because nothing failed."""
+    with MUTANTS["no-wait-for-the-freeze"].plant():
+        found = shown_figures(5000)
+
+    assert found.pop("races")
+    assert {"misuses": 0, "leaks": 0} == found
+
+
+def test_r18_leaks_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory that nobody gets back."""
+
+    def kept(_device: FakeDevice, _buffer: object) -> None:
+        """It is not given back."""
+
+    monkeypatch.setattr(FakeDevice, "free", kept)
+    found = shown_figures(500)
+
+    assert found.pop("leaks")
+    assert {"races": 0, "misuses": 0} == found
 
 
 def test_command_line_is_checked_and_a_summary_is_shown() -> None:
