@@ -205,12 +205,11 @@ class Recorder:
 def _opened(target: Target) -> tuple[str, BinaryIO, bool]:
     """The name of a file, the file, and whether it is to be closed."""
     if not isinstance(target, str | os.PathLike):
-        methods = (getattr(target, name, None) for name in ("write", "flush"))
-        if isinstance(target, TextIOBase) or not all(map(callable, methods)):
-            found = "writes text" if isinstance(target, TextIOBase) else "is neither a path nor a file object"
-            raise RecordError(
-                repr(target), f"a {type(target).__name__} {found}", "give record= a path, or a binary file"
-            )
+        given: object = target
+        is_text = isinstance(given, TextIOBase)
+        if is_text or not all(callable(getattr(given, name, None)) for name in ("write", "flush")):
+            problem = "it writes text" if is_text else "it is neither a path nor a file object"
+            raise RecordError(repr(given), problem, "give record= a path, or a binary file")
         return str(getattr(target, "name", "of a file object")), target, False
     path = Path(target)
     try:
