@@ -14,11 +14,9 @@ SLOTS_MAX: Final = 2**31
 
 
 def as_int(value: object) -> int | None:
-    """A whole number as a plain int, whatever kind of integer it is; None if it is none, as what is true or false."""
+    """A whole number as a plain int, whatever kind of integer it is; None if it is no integer."""
     if type(value) is int:
         return value
-    if isinstance(value, bool):
-        return None
     try:
         return operator.index(cast("SupportsIndex", value))
     except TypeError:

@@ -15,9 +15,9 @@ import tenure
 from tenure import Finished, OutputCache, RowConfig, RowFormat, Schedule, Started, WriteLayout
 from tenure.core.arrays import integers
 from tenure.core.errors import (
+    HitNotAlignedError,
     OperationFailedError,
     RequestIdError,
-    RowCountError,
     SlotCountError,
     StepAlreadyConsumedError,
 )
@@ -281,17 +281,19 @@ def test_an_id_that_was_refused_for_its_type_is_passed_over(tmp_path: Path, requ
     [Started("a", True, 0, ((0,),)), Started("a", 4, True, ((0,),))],
     ids=["scheduled", "hit"],
 )
-def test_a_bool_is_no_count(tmp_path: Path, start: Started) -> None:
-    """It is refused where it is handed in, and the record stays a run of the core."""
+def test_a_bool_that_was_taken_for_a_count_is_written_as_that_count(tmp_path: Path, start: Started) -> None:
+    """Any kind of integer is one, or is refused for what it counts; either way the record is a run of the core."""
     path = tmp_path / "run.ndjson"
     with Engine(cache={"record": path}) as engine:
-        with pytest.raises(RowCountError, match="True"):
+        if start.hit:
+            with pytest.raises(HitNotAlignedError):
+                engine.start(start)
+        else:
             engine.start(start)
-        engine.written("b", FIRST, h=[1, 2, 3, 4])
+            engine.save({"a": (0,)}, h=[1])
 
     assert Verdict.VALID is validate(path).verdict
-    assert "Started" in path.read_text()
-    assert '"RowCountError"' not in path.read_text()
+    assert ('"scheduled":1,' in path.read_text()) is not bool(start.hit)
 
 
 @pytest.mark.parametrize("request_id", [True, Named.ONE], ids=["bool", "enum"])
