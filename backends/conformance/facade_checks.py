@@ -96,9 +96,12 @@ def reset(rig: CacheRig) -> str:
 
 
 @cache_check(
-    "F6.shutdown", "R11: a cache that is shut down serves no call, however often it is told", CacheCapability.FACADE
+    "F6.shutdown",
+    "R11: a cache that is shut down begins, saves and hands out nothing, however often it is told",
+    CacheCapability.FACADE,
 )
 def shutdown(rig: CacheRig) -> str:
     """At the end of a history."""
-    met = ["refused new_step_starts", "refused register_policy"]
-    return histories(rig, STEPS, (), met, last=("shut_down",))
+    calls = ("new_step_starts", "register_policy", "save_outputs", "drop_step", "materialize", "discard_step")
+    met = [f"refused {each}" for each in calls]
+    return histories(rig, STEPS, (), met, last=("start", "shut_down"))

@@ -75,6 +75,10 @@ class FacadePair:
         self._engine = Engine(config, choices.pick(["never", "at starts"]))
         self._plan: Plan | None = None
         self._canaries = Canaries()
+        # By step and name the shape and dtype of what was emitted as a tensor.
+        self._emitted: dict[tuple[StepId, NameId], tuple[tuple[int, ...], str]] = {}
+        # Rows that were handed out: what is said of them, what they must stay, and they.
+        self._handed: list[tuple[str, Array, Any]] = []
         self._is_down = False
 
     # --- The same of both -----------------------------------------------------------------------------------------
@@ -156,6 +160,9 @@ class FacadePair:
         if made[0] != made[1]:
             raise CheckFailedError(f"save_outputs returns step {made[1]}, and should {made[0]}")
         self.seen["saves"] += 1
+        for each in save.outputs:
+            if each.output.shape is not None and each.output.dtype is not None:
+                self._emitted[made[0], each.output.name] = tuple(each.output.shape), each.output.dtype
         if self._plan is not None:
             self._engine.compute(self._plan)
             self._plan = None
@@ -187,7 +194,7 @@ class FacadePair:
             lambda: self._subject.materialize(step, list(requests)),
         )
         if made is not None:
-            self._compare(made[0], made[1], f"step {step}")
+            self._compare(made[0], made[1], step)
 
     def discard(self, choices: Choices) -> None:
         """Nobody wants some step."""
@@ -270,18 +277,29 @@ class FacadePair:
         )
 
     def shut_down(self, choices: Choices) -> None:
-        """No call is served any more; told twice."""
+        """Nothing is begun, saved, given up or handed out any more; told twice. Discards and resets are as ever."""
         for _ in range(2):
             self._both("shutdown", self._oracle.shutdown, lambda: self._subject.shutdown())
         self._is_down = True
+        plan, pending = self._plan, self._oracle.pending
+        if plan is not None and pending is not None:
+            self._save_with(some_save(plan, pending, choices))
+            self.drop(choices)
         self._start_with((), None)
         self.register_late(choices)
         for step in self._oracle.unconsumed:
             self._materialize(step, ())
+            self._consume(step)
+        for step in NO_STEPS:
+            self._discard(step)
+        made = self._both("reset", self._oracle.reset, lambda: self._subject.reset())
+        if made is not None and made[0] is not made[1]:
+            raise CheckFailedError(f"reset returns {made[1]}, and should {made[0]}")
 
     # --- Rows -----------------------------------------------------------------------------------------------------
 
-    def _compare(self, expected: Materialized, found: Any, what: str) -> None:
+    def _compare(self, expected: Materialized, found: Any, step: StepId) -> None:
+        what = f"step {step}"
         wanted: dict[NameId, Mapping[RequestId, Any]] = dict(expected.mm_outputs)
         got: dict[NameId, Any] = dict(found.mm_outputs)
         if expected.hidden_states is not None:
@@ -295,29 +313,30 @@ class FacadePair:
                 raise CheckFailedError(f"{name} of {what} is of {sorted(map(str, got[name]))}")
             for request, rows in shares.items():
                 where = f"{name or 'hidden'} rows of request {request!r} in {what}"
-                self._compare_rows(name, rows, got[name][request], where)
+                self._compare_rows(self._emitted.get((step, name)), rows, got[name][request], where)
 
-    def _compare_rows(self, name: NameId, rows: Any, found: Any, where: str) -> None:
-        if not is_array(found):
-            if rows != found:
+    def _compare_rows(self, emitted: tuple[tuple[int, ...], str] | None, rows: Any, found: Any, where: str) -> None:
+        """Of a tensor shape, dtype and every bit; of anything else whether it is equal."""
+        if emitted is None:
+            if is_array(found) or rows != found:
                 raise CheckFailedError(f"{where}: found {found!r}, and expected {rows!r}")
             return
-        row_format = self._oracle.formats.get(name)
-        array: Array = np.asarray(found)
-        if not array.ndim:
-            return
-        shape = array.shape[1:] if row_format is None else row_format.row_shape
-        dtype = str(array.dtype) if row_format is None else row_format.dtype
-        values = self._canaries.rows(rows, shape, dtype)
-        Rig.same(values, array, where)
-        self.seen["rows"] += len(values)
+        if not is_array(found):
+            raise CheckFailedError(f"{where}: found {found!r}, and expected an array")
+        shape, dtype = emitted
+        values = self._canaries.rows(rows, shape[1:], dtype) if shape else np.zeros((), STORAGE[dtype])
+        Rig.same(values, np.asarray(found), where)
+        self._handed.append((where, values, found))
+        self.seen["rows"] += len(rows) if shape else 0
 
     def end(self) -> None:
-        """Everything is consumed, everybody ends."""
+        """Everything is consumed, everybody ends; what was handed out in the meantime is what it was."""
         if not self._is_down and self._plan is not None:
             self._both("drop_step", lambda: self._oracle.drop_step(()), lambda: self._subject.drop_step(()))
         for step in self._oracle.unconsumed:
             self._discard(step)
+        for where, values, found in self._handed:
+            Rig.same(values, np.asarray(found), f"{where}, looked at again when the history is over")
         self._subject.shutdown()
 
     def _spoil(self, value: Any) -> None:

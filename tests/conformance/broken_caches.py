@@ -11,6 +11,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from tenure import OutputCache
 from tenure.backends.cpu import CpuDevice
 from tenure.backends.cpu.arrays import is_array
@@ -300,6 +302,81 @@ class RaisesAnything(Facade):
             raise KeyError(step_id) from error
 
 
+def _each(found: Any, change: Callable[[Any], Any]) -> Found:
+    """Change every array that was handed out."""
+
+    def of(rows: Any) -> Any:
+        return {request: change(one) if is_array(one) and one.ndim else one for request, one in rows.items()}
+
+    hidden = None if found.hidden_states is None else of(found.hidden_states)
+    return Found(hidden, {name: of(rows) for name, rows in found.mm_outputs.items()})
+
+
+class HandsOutNoRows(Facade):
+    """What is handed out are zeros without a dimension."""
+
+    def materialize(self, step_id: int, req_ids: Any) -> Any:
+        return _each(super().materialize(step_id, req_ids), lambda rows: np.zeros((), rows.dtype))
+
+
+class WritesOverRows(Facade):
+    """Rows are handed out in memory that the next materialize uses again."""
+
+    def __init__(self, config: RowConfig, policy: RowPolicy) -> None:
+        super().__init__(config, policy)
+        self.old: list[Any] = []
+
+    def _lent(self, rows: Any) -> Any:
+        self.old.append(rows.copy())
+        return self.old[-1]
+
+    def materialize(self, step_id: int, req_ids: Any) -> Any:
+        for rows in self.old:
+            rows[...] = 77
+        self.old.clear()
+        return _each(super().materialize(step_id, req_ids), self._lent)
+
+
+class _Down(Facade):
+    """A call that is refused when the cache is shut down is taken."""
+
+    is_down = False
+
+    def shutdown(self) -> None:
+        self.is_down = True
+        super().shutdown()
+
+
+class SavesWhenDown(_Down):
+    """Likewise a save."""
+
+    def save_outputs(self, hidden_states: Any, mm_outputs: Any = None, **more: Any) -> int:
+        return 1 if self.is_down else super().save_outputs(hidden_states, mm_outputs, **more)
+
+
+class DropsWhenDown(_Down):
+    """Likewise a step that is given up."""
+
+    def drop_step(self, slots: Any = None) -> None:
+        if not self.is_down:
+            super().drop_step(slots)
+
+
+class DiscardsWhenDown(_Down):
+    """Likewise the discard of a step that there is not."""
+
+    def discard_step(self, step_id: int) -> None:
+        if not self.is_down:
+            super().discard_step(step_id)
+
+
+class ResetsWhenDown(_Down):
+    """Likewise a reset while requests are live."""
+
+    def reset(self) -> bool:
+        return self.is_down or super().reset()
+
+
 class BrokenCache(NamedTuple):
     """A fault, the check that must fail, and part of its message."""
 
@@ -349,6 +426,12 @@ FACADES: Final[Mapping[str, BrokenCache]] = MappingProxyType(
         "a policy is taken late": BrokenCache(ServesForEver, "F3.refusals", "register_policy is taken"),
         "a dropped step leaves its slots": BrokenCache(DropsNothing, "F4.given-up", ""),
         "a reset is always done": BrokenCache(AlwaysResets, "F5.reset", "reset returns True"),
+        "no rows are handed out": BrokenCache(HandsOutNoRows, "F1.rows", "expected int32[12], found int32[]"),
+        "rows are written over": BrokenCache(WritesOverRows, "F1.rows", "looked at again"),
+        "a save behind the end": BrokenCache(SavesWhenDown, "F6.shutdown", "save_outputs is taken"),
+        "a drop behind the end": BrokenCache(DropsWhenDown, "F6.shutdown", "drop_step is taken"),
+        "a discard behind the end": BrokenCache(DiscardsWhenDown, "F6.shutdown", "discard_step is taken"),
+        "a reset behind the end": BrokenCache(ResetsWhenDown, "F6.shutdown", "reset returns True"),
         "a policy is taken behind the end": BrokenCache(ServesForEver, "F6.shutdown", "register_policy is taken"),
     }
 )
