@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from tenure.backends.capabilities import ATTRIBUTE
-from tenure.backends.conformance.cache_subjects import ChildMachine, MachineMaker, MachineSubject, ObjectMachine
+from tenure.backends.conformance.cache_subjects import MachineMaker, MachineSubject, ObjectMachine
+from tenure.backends.conformance.child_machine import ChildMachine
 from tenure.backends.conformance.report import Coverage
 
 M = TypeVar("M", bound=Callable[..., Any])

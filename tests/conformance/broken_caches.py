@@ -4,6 +4,7 @@ As a script, `python tests/conformance/broken_caches.py FAULT` is a child proces
 """
 
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -198,6 +199,76 @@ class Mumbles(Machine):
         if isinstance(answer, SaveReserved):
             sys.stdout.write("ready\n")
         return answer, commands
+
+
+def _writes(text: bytes) -> None:
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text)
+    sys.stdout.flush()
+
+
+class SaysNoUtf8(Machine):
+    """What it says is no text."""
+
+    def tell(self, event: Any) -> Said:
+        _writes(b"\xff\xfe\n")
+        return self.told(event)
+
+
+class NeverEndsALine(Machine):
+    """A line goes on for ever."""
+
+    def tell(self, event: Any) -> Said:
+        while True:
+            _writes(b"x" * (1 << 20))
+
+
+class LeavesItsOutput(Machine):
+    """It ends, and a process that it started holds its output."""
+
+    def tell(self, event: Any) -> Said:
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(4)"])
+        sys.exit(7)
+
+
+class RefusesAndGoesOn(Machine):
+    """A refusal stands twice."""
+
+    def tell(self, event: Any) -> Said:
+        try:
+            return self.told(event)
+        except TenureError:
+            _writes(f"{_line('refused', error='X')}\n".encode())
+            raise
+
+
+class SaysEvents(Machine):
+    """An answer goes on with an event."""
+
+    def tell(self, event: Any) -> Said:
+        answer, commands = self.told(event)
+        _writes(f"{to_json(answer)}\n{to_json(event)}\n".encode())
+        return answer, commands
+
+
+class OfAnotherVersion(Machine):
+    """Refusals are of a version that there is not."""
+
+    def tell(self, event: Any) -> Said:
+        try:
+            return self.told(event)
+        except TenureError:
+            _writes(_line("refused", error="StepNotSavedError").replace(": 1", ": 99").encode() + b"\n")
+            raise
+
+
+class EndsInNoVersion(Machine):
+    """The ends of replies have a version that is none."""
+
+    def tell(self, event: Any) -> Said:
+        answer, _ = self.told(event)
+        _writes(f'{to_json(answer)}\n{{"version": "banana", "kind": "end"}}\n'.encode())
+        return answer, ()
 
 
 # --- With the calls of the facade -----------------------------------------------------------------------------------
@@ -411,6 +482,13 @@ CHILDREN: Final[Mapping[str, BrokenCache]] = MappingProxyType(
     {
         "crashes": BrokenCache(Crashes, "M1.all-edges", "the child ended, with exit status 7"),
         "mumbles": BrokenCache(Mumbles, "M1.all-edges", "'ready', which is no line of the protocol"),
+        "no UTF-8": BrokenCache(SaysNoUtf8, "M1.all-edges", "which is not UTF-8"),
+        "a line without an end": BrokenCache(NeverEndsALine, "M1.all-edges", "which does not end"),
+        "another holds its output": BrokenCache(LeavesItsOutput, "M1.all-edges", "ended, with exit status 7"),
+        "refuses and goes on": BrokenCache(RefusesAndGoesOn, "M2.refusals", "should only be ended"),
+        "says events": BrokenCache(SaysEvents, "M1.all-edges", "whose kind is 'event', not of answer"),
+        "another version": BrokenCache(OfAnotherVersion, "M2.refusals", "whose version is 99, not 1"),
+        "no version": BrokenCache(EndsInNoVersion, "M1.all-edges", "whose version is 'banana', not 1"),
         "loses": BrokenCache(LosesCommand, "M1.all-edges", "and should CopyPage"),
         "takes": BrokenCache(RefusesNothing, "M2.refusals", "expected the refusal"),
     }

@@ -25,7 +25,7 @@ SCRIPT = shlex.quote(str(ROOT / "tests" / "conformance" / "broken_caches.py"))
 
 
 def child(fault: str) -> str:
-    return f"{shlex.quote(sys.executable)} {SCRIPT} {fault}"
+    return f"{shlex.quote(sys.executable)} {SCRIPT} {shlex.quote(fault)}"
 
 
 @cache_claims(CacheCapability.MACHINE)
