@@ -1,12 +1,13 @@
 """`tenure conform-cache`: the conformance kit on somebody's cache."""
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from tenure.conform_cli import MAKER_FORM, end, kit_options, maker, write_report
+from tenure.conform_cli import MAKER_FORM, end, kit_options, maker
 
 CAPABILITIES: Final = ("machine", "facade")
 
@@ -56,6 +57,8 @@ def conform_cache_command(
         return
     if (made_by is None) == (command is None):
         raise click.UsageError(f"give {MAKER_FORM} or --exec COMMAND, one of the two.")
+    if command is not None:
+        _check_command(command, names)
     make_cache: str | Callable[..., Any] = maker(made_by) if made_by is not None else str(command)
     claimed = [each for each in caches.CacheCapability if each.title in names]
     try:
@@ -72,5 +75,16 @@ def conform_cache_command(
         raise click.UsageError(f"{error}.") from None
     if not report.capabilities:
         raise click.UsageError("the maker claims no capability; give --capability machine, or facade.")
-    write_report(report, target)
-    end(ctx, report)
+    end(ctx, report, target)
+
+
+def _check_command(command: str, names: tuple[str, ...]) -> None:
+    """Refuse what no child can be started by, or be."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise click.UsageError(f"--exec {command!r} is no command: {error}.") from None
+    if not words:
+        raise click.UsageError("--exec has no command; say what to start.")
+    if "facade" in names:
+        raise click.UsageError("a child is told events, so --exec goes with --capability machine alone.")

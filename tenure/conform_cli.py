@@ -34,19 +34,34 @@ def maker(text: str) -> Callable[..., Any]:
         sys.path.insert(0, folder)
     try:
         found: Any = importlib.import_module(module)
-    except ImportError as error:
-        raise click.BadParameter(f"{module!r} cannot be imported: {error}.") from None
+    except (Exception, SystemExit) as error:
+        raise click.BadParameter(f"{module!r} cannot be imported: {_said(error)}.") from None
     for name in path.split("."):
         if not hasattr(found, name):
             raise click.BadParameter(f"{module!r} has no {path!r}.")
         found = getattr(found, name)
     for name in ("make_device", "make_cache") if isinstance(found, type) else ():
         # A class of tests.
-        found = getattr(found(), name) if hasattr(found, name) else found
+        found = _method_of(found, name)
     if not callable(found):
         raise click.BadParameter(f"{text!r} cannot be called.")
     made: Callable[..., Any] = found
     return made
+
+
+def _method_of(kind: Any, name: str) -> Any:
+    """A method of a fresh object of a class, if it has one; else the class."""
+    if not hasattr(kind, name):
+        return kind
+    try:
+        return getattr(kind(), name)
+    except (Exception, SystemExit) as error:
+        raise click.BadParameter(f"{kind.__qualname__!r} cannot be built: {_said(error)}.") from None
+
+
+def _said(error: BaseException) -> str:
+    """An error in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _maker_argument(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, Callable[..., Any]]:
@@ -175,8 +190,7 @@ def conform_command(
         )
     except conformance.UnknownCheckError as error:
         raise click.UsageError(f"{error}.") from None
-    write_report(report, target)
-    end(ctx, report)
+    end(ctx, report, target)
 
 
 def write_report(report: "Report", target: Path | None) -> None:
@@ -188,9 +202,10 @@ def write_report(report: "Report", target: Path | None) -> None:
             raise click.UsageError(f"{str(target)!r} cannot be written: {error.strerror}.") from None
 
 
-def end(ctx: click.Context, report: "Report") -> None:
-    """Show the report, and end with the status that says what was found."""
+def end(ctx: click.Context, report: "Report", target: Path | None) -> None:
+    """Show the report, write it if that is wanted, and end with the status that says what was found."""
     _show(report)
+    write_report(report, target)
     ctx.exit({"pass": 0, "fail": 1, "unknown": 3}[report.verdict.value])
 
 

@@ -54,6 +54,8 @@ class ObjectMachine:
     def begin(self, config: RowConfig, policy: RowPolicy) -> None:
         """A new one is made."""
         self._machine = self._make({"config": config, "policy": policy, "seed": self._seed})
+        if self._machine is None:
+            raise CheckFailedError("the maker gave no cache")
 
     def tell(self, event: RowEvent) -> Reply:
         """Ask it.

@@ -70,7 +70,10 @@ class FacadePair:
         self.seen = seen
         self._config = config
         self._oracle = ReferenceCache(config, policy)
-        bench = CacheBench.of(make({"config": config, "policy": policy, "seed": seed}))
+        made = make({"config": config, "policy": policy, "seed": seed})
+        if made is None:
+            raise CheckFailedError("the maker gave no cache")
+        bench = CacheBench.of(made)
         self._subject, self._overwrite = bench.cache, bench.overwrite
         self._engine = Engine(config, choices.pick(["never", "at starts"]))
         self._plan: Plan | None = None

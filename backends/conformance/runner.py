@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from tenure.backends.capabilities import ATTRIBUTE, Capability
 from tenure.backends.conformance import controlled, host_checks, lockstep, memory_checks, orders, trace_checks
@@ -162,7 +162,10 @@ def _run(
     is_controlled = one.is_controlled or (one.takes_control and Capability.CONTROLLED in claimed)
 
     def make() -> Bench:
-        return Bench.of(make_device({"seed": seed * SEEDS + next(made), "is_controlled": is_controlled}))
+        found: Any = make_device({"seed": seed * SEEDS + next(made), "is_controlled": is_controlled})
+        if found is None:
+            raise CheckFailedError("the maker gave no device")
+        return Bench.of(found)
 
     rig = Rig(make(), seed, timeout_s, make, is_controlled=is_controlled, claimed=claimed)
     if one.capability is not None and not rig.has(one.capability):
@@ -189,7 +192,7 @@ def in_time(run: Callable[[], Found], timeout_s: float) -> Found:
             found.append((Verdict.FAIL, str(error)))
         except OutOfTimeError as error:
             found.append((Verdict.UNKNOWN, str(error)))
-        except Exception as error:
+        except BaseException as error:
             where = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{where.name}, line {where.lineno}"
             found.append((Verdict.FAIL, f"{type(error).__name__}: {error} (in {place})"))
