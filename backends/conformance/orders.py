@@ -1,6 +1,7 @@
 """Duties 1 to 4: lanes, the launch, events, failure."""
 
 from functools import partial
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -227,6 +228,15 @@ def must_fail(rig: Rig, event: Event, what: str) -> None:
     rig.refuses(lambda: rig.device.query(event), f"{what}: `query` does not raise when it is asked again")
 
 
+def failed_event(rig: Rig, lane: Lane, *, is_over: bool) -> Event:
+    """An event behind an operation that fails; where `is_over`, it has failed when this returns."""
+    ask_to_fail(rig, lane)
+    event = rig.device.record(lane)
+    if is_over:
+        rig.refuses(lambda: rig.await_event(event), f"an event behind a failed operation of lane {lane.name} is well")
+    return event
+
+
 @check(
     "D4.failure-passes-over-to-record",
     "behind a failed operation the lane passes over all up to its next record, whose event fails; then it goes on",
@@ -273,14 +283,12 @@ def failure_spares_other_events(rig: Rig) -> None:
 )
 def wait_passes_failure_on(rig: Rig) -> None:
     """Failure goes along the waits that need what failed."""
-    for first, second in _wait_pairs():
+    for (first, second), is_over in product(_wait_pairs(), (False, True)):
         source, target = rig.put(Memory.PAGEABLE, rig.values()), rig.put(Memory.PAGEABLE, rig.values())
-        ask_to_fail(rig, first)
-        failed = rig.device.record(first)
-        rig.device.wait(second, failed, is_needed=True)
+        rig.device.wait(second, failed_event(rig, first, is_over=is_over), is_needed=True)
         rig.device.copy(second, target.rows, source.rows)
         event = rig.device.record(second)
-        what = f"lane {second.name} needs a failed event of lane {first.name}"
+        what = f"lane {second.name} needs a failed event of lane {first.name}{', failed by then' if is_over else ''}"
         must_fail(rig, event, what)
         rig.expect(target, target.values, what)
 
@@ -292,10 +300,9 @@ def wait_passes_failure_on(rig: Rig) -> None:
 )
 def wait_unneeded_goes_on(rig: Rig) -> None:
     """A scatter behind a gather that failed is done."""
-    for first, second in _wait_pairs():
+    for (first, second), is_over in product(_wait_pairs(), (False, True)):
         source, target = rig.put(Memory.PAGEABLE, rig.values()), rig.put(Memory.PAGEABLE, rig.values())
-        ask_to_fail(rig, first)
-        rig.device.wait(second, rig.device.record(first), is_needed=False)
+        rig.device.wait(second, failed_event(rig, first, is_over=is_over), is_needed=False)
         rig.device.copy(second, target.rows, source.rows)
         what = f"lane {second.name} is ordered behind a failed event of lane {first.name}, and does not need it"
         try:

@@ -432,6 +432,20 @@ FAULTS: Final = frozenset({Capability.FAULTS})
 CONTROLLED: Final = frozenset({Capability.CONTROLLED})
 
 
+class PassesNoOldFailureOn(Emulated):
+    """A wait for an event that has failed already is none."""
+
+    def wait(self, lane: Lane, event: FakeEvent, *, is_needed: bool) -> None:
+        super().wait(lane, event, is_needed=is_needed and not (event.has_ended and event.error))
+
+
+class OldFailureAlwaysPassedOn(Emulated):
+    """A wait for an event that has failed already always needs it."""
+
+    def wait(self, lane: Lane, event: FakeEvent, *, is_needed: bool) -> None:
+        super().wait(lane, event, is_needed=is_needed or bool(event.has_ended and event.error))
+
+
 class NeverFails(Emulated):
     """An operation that should fail does nothing."""
 
@@ -463,6 +477,12 @@ BROKEN: Final[Mapping[str, Broken]] = MappingProxyType(
             _of(FailureSwallowed), "D4.failure-passes-over-to-record", "does not raise", FAULTS
         ),
         "failure not passed on": Broken(_of(FailureNotPassedOn), "D4.wait-passes-failure-on", "needs", FAULTS),
+        "old failure not passed on": Broken(
+            PassesNoOldFailureOn, "D4.wait-passes-failure-on", "failed by then", FAULTS
+        ),
+        "old failure always passed on": Broken(
+            OldFailureAlwaysPassedOn, "D4.wait-unneeded-goes-on", "does not need", FAULTS
+        ),
         "failure always passed on": Broken(
             _of(FailureAlwaysPassedOn), "D4.wait-unneeded-goes-on", "does not need", FAULTS
         ),
