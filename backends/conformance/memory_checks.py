@@ -166,6 +166,28 @@ def index_forms(rig: Rig) -> None:
             rig.expect(target, expected, f"scatter_rows in lane {lane.name} by {form.tolist()}")
 
 
+@check("D5.sizes", "copies, sources and indexes are of any size")
+def sizes(rig: Rig) -> None:
+    """Copies of 5 MiB and of more than 4096 rows; indexes of 1, 65 and 1000 rows into 40,000."""
+    for rows, row_shape in ((1280, (1024,)), (5000, (3,))):
+        source = rig.put(Memory.DEVICE, rig.values(rows, row_shape))
+        target = rig.put(Memory.PAGEABLE, rig.values(rows, row_shape))
+        # Fresh memory may hold the very values by chance.
+        rig.device.zero_rows(Lane.GATHER, target.rows)
+        rig.end(Lane.GATHER)
+        rig.device.copy(Lane.COPY, target.rows, source.rows)
+        rig.end(Lane.COPY)
+        rig.expect(target, source.values, f"copy of {rows} rows of float32{list(row_shape)}")
+    source = rig.put(Memory.PAGEABLE, rig.values(40_000))
+    for count in (1, 65, 1000):
+        target = rig.put(Memory.PAGEABLE, rig.values(count))
+        rig.device.zero_rows(Lane.GATHER, target.rows)
+        index = rig.random.permutation(40_000)[:count]
+        rig.device.gather_rows(Lane.GATHER, target.rows, source.buffer, index_of(index.tolist()))
+        rig.end(Lane.GATHER)
+        rig.expect(target, source.values[index], f"gather_rows by an index of {count} rows into 40000")
+
+
 @check("D5.every-dtype-and-row-shape", "a buffer is whole rows of one shape and dtype")
 def every_dtype_and_row_shape(rig: Rig) -> None:
     """From a live output through every lane to a tensor of the engine, bit for bit."""

@@ -424,6 +424,22 @@ class ReadsSwapped(Inline):
         super().gather_rows(lane, target, source, swapped)
 
 
+class FewRows(Inline):
+    """Rows behind the 4096th are not copied."""
+
+    def copy(self, lane: Lane, target: Rows, source: Rows) -> None:
+        count = min(source.stop - source.start, 4096)
+        target, source = (Rows(each.buffer, each.start, each.start + count) for each in (target, source))
+        super().copy(lane, target, source)
+
+
+class ShortIndex(Inline):
+    """Indexes have 15 bits."""
+
+    def gather_rows(self, lane: Lane, target: Rows, source: CpuBuffer, index: Integers) -> None:
+        super().gather_rows(lane, target, source, index % 2**15)
+
+
 def _of(kind: Callable[[], CpuDevice]) -> Callable[[Mapping[str, Any]], Any]:
     return lambda _: kind()
 
@@ -490,6 +506,8 @@ BROKEN: Final[Mapping[str, Broken]] = MappingProxyType(
         "a scatter in order": Broken(_of(ScatterInOrder), "D5.table-pool", "scatter in lane POOL"),
         "a zeroed buffer": Broken(_of(ZeroOfEverything), "D5.only-its-rows", "zero_rows"),
         "an index read from its start": Broken(_of(IndexFromItsStart), "D5.index-forms", "gather_rows"),
+        "few rows are copied": Broken(_of(FewRows), "D5.sizes", "copy of 5000 rows"),
+        "an index of few bits": Broken(_of(ShortIndex), "D5.sizes", "gather_rows by an index of"),
         "rows without elements": Broken(_of(ShapeOfOne), "D5.every-dtype-and-row-shape", "shape (5,1)"),
         "a dtype for another": Broken(_of(HalfIsFloat), "D5.every-dtype-and-row-shape", "float16"),
         "freed memory written": Broken(_of(FreedWhileInUse), "D5.freed-never-touched", "nothing was asked of"),
