@@ -1,6 +1,7 @@
 """What a command line of the kit cannot use is said in a line; what was found is shown in any case."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -57,8 +58,10 @@ def test_report_that_cannot_be_written_is_shown() -> None:
 
 def test_maker_that_gives_nothing_or_exits_fails_by_that() -> None:
     """At once."""
-    none = check_device(faulty_makers.gives_none, only=["D5.describe"])  # pyright: ignore[reportArgumentType]
-    exits = check_device(faulty_makers.exits, only=["D5.describe"], timeout_s=1.0)  # pyright: ignore[reportArgumentType]
+    gives_none: Any = faulty_makers.gives_none
+    exits_itself: Any = faulty_makers.exits
+    none = check_device(gives_none, only=["D5.describe"])
+    exits = check_device(exits_itself, only=["D5.describe"], timeout_s=1.0)
     cache = check_cache(faulty_makers.gives_none, [CacheCapability.FACADE], only=["F1"])
 
     assert [Verdict.FAIL] * 3 == [each.verdict for each in (none, exits, cache)]
