@@ -1,7 +1,7 @@
 """Trace lines: every event, answer and command as text and back, and nothing but that."""
 
 import json
-from enum import Enum
+from enum import Enum, IntEnum
 from types import NoneType, UnionType
 from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 
@@ -149,6 +149,23 @@ def test_numbers_of_numpy_are_written_as_numbers() -> None:
     write = cast("int", np.int64(7))
 
     assert to_json(CopyBegan(write)) == to_json(CopyBegan(7))
+
+
+def test_what_stands_for_a_number_is_written_as_that_number_where_nobody_checks() -> None:
+    """A machine takes True for 1; members of an IntEnum, and lists of both; what is true or false stays so."""
+
+    class Slot(IntEnum):
+        LAST = 7
+
+    started: Any = StepStarted((Started("a", cast("int", True), blocks=((Slot.LAST, cast("int", True)),)),))
+    read: Any = from_json(to_json(started, checked=False))
+    (change,) = read.changes
+    asked: Any = from_json(to_json(WaitTimedOut(WaitedFor((Slot.LAST,), page=True)), checked=False))
+
+    assert (1, ((7, 1),)) == (change.scheduled, change.blocks)
+    assert [int] * 2 == [type(each) for each in change.blocks[0]]
+    assert ((7,), True) == (asked.waited_for.written, asked.waited_for.page)
+    assert to_json(StepStarted((Started("a", 1),))) == to_json(StepStarted((Started("a", 1),)), checked=False)
 
 
 def test_sets_are_written_in_order() -> None:
