@@ -326,7 +326,7 @@ def test_r20_waits_are_those_listed_and_none_is_implied_by_its_lane() -> None:
     watched = Watched()
     with watched.planted():
         for history in (*OF_DEVICES.values(), HISTORIES["same-step-hit-on-deferred-rows"]):
-            drawn_orders(history, Seeded(2), 30)
+            drawn_orders(history, Seeded(2), 60)
 
     assert {*WAITS} == {*watched.waits}
     assert {*RECORDS} == {*watched.records}
