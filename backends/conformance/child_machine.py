@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from tenure.backends.conformance.cache_subjects import Reply
 from tenure.backends.conformance.rig import CheckFailedError, OutOfTimeError
+from tenure.backends.conformance.traces import policy_as_json
 from tenure.backends.leftovers import is_mapping
 from tenure.core.config import RowConfig, RowPolicy
 from tenure.core.errors.traces import TraceFormatError
@@ -95,7 +96,7 @@ class ChildMachine:
             CheckFailedError: it ended, or does more than to end its reply.
             OutOfTimeError: it says nothing.
         """
-        value = {"config": config.model_dump(mode="json"), "policy": _plain(policy)}
+        value = {"config": config.model_dump(mode="json"), "policy": policy_as_json(policy)}
         self._say(json.dumps({"version": SCHEMA_VERSION, "kind": "begin", "value": value}))
         if found := self._reply():
             raise CheckFailedError(f"a begin was answered with {found[0].text[:SHOWN]}, and is only ended")
@@ -194,14 +195,6 @@ def _heard(said: bytes) -> Heard:
         return Heard(said.decode("utf-8").rstrip("\r\n"))
     except UnicodeDecodeError as error:
         return Heard("", f"{said[:SHOWN]!r}, which is not UTF-8: {error.reason}")
-
-
-def _plain(policy: RowPolicy) -> dict[str, Any]:
-    found: dict[str, Any] = policy.model_dump(mode="json")
-    return {
-        name: sorted(value) if name in ("immediate", "deferred", "leftovers") else value
-        for name, value in found.items()
-    }
 
 
 def _line(text: str) -> Line:

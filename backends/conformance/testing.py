@@ -9,96 +9,88 @@ class TestMyDevice(DeviceConformance):
         return MyDevice()
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from tenure.backends.capabilities import Capability
 from tenure.backends.conformance.bench import Bench, Options
 from tenure.backends.conformance.caches import CACHE_CHECKS, CacheCapability, check_cache
 from tenure.backends.conformance.registry import CHECKS
-from tenure.backends.conformance.report import Result, Verdict
+from tenure.backends.conformance.report import Report, Result, Verdict
 from tenure.backends.conformance.runner import TIMEOUT_S, check_device
 from tenure.backends.device import Device
 
 
-class DeviceConformance:
+class _Conformance:
+    """What both classes of tests have.
+
+    Attributes:
+        seed: of all that is drawn.
+        expected_failures: by check, why it fails; one that passes after all fails its test.
+        timeout_s: seconds that one wait, or reply, may take.
+    """
+
+    checks: ClassVar[Collection[str]]
+    seed: ClassVar[int] = 0
+    expected_failures: ClassVar[Mapping[str, str]] = {}
+    timeout_s: ClassVar[float] = TIMEOUT_S
+
+    def pytest_generate_tests(self, metafunc: Any) -> None:
+        """Make one test of each check."""
+        if "check_id" in metafunc.fixturenames:
+            metafunc.parametrize("check_id", sorted(self.checks))
+
+    def _holds(self, run: Callable[..., Report], check_id: str) -> None:
+        """Run one check, and tell pytest what came of it."""
+        expected = {one: reason for one, reason in self.expected_failures.items() if one == check_id}
+        kind = type(self)
+        (result,) = run(
+            seed=self.seed,
+            expected_failures=expected,
+            only=[check_id],
+            timeout_s=self.timeout_s,
+            maker_name=f"{kind.__module__}:{kind.__qualname__}",
+        ).results
+        _tell_pytest(result, expected)
+
+
+class DeviceConformance(_Conformance):
     """Subclass it under a name that begins with `Test`, and say how a device is made.
 
     Attributes:
         capabilities: what the device claims.
-        seed: of all values and orders.
-        expected_failures: by check, why it fails; one that passes after all fails its test.
-        timeout_s: seconds that one wait may take.
     """
 
+    checks = CHECKS
     capabilities: ClassVar[Collection[Capability]] = ()
-    seed: ClassVar[int] = 0
-    expected_failures: ClassVar[Mapping[str, str]] = {}
-    timeout_s: ClassVar[float] = TIMEOUT_S
 
     def make_device(self, options: Options) -> Device | Bench:
         """A fresh device, or a bench of one."""
         raise NotImplementedError(options)
 
-    def pytest_generate_tests(self, metafunc: Any) -> None:
-        """Make one test of each check."""
-        if "check_id" in metafunc.fixturenames:
-            metafunc.parametrize("check_id", sorted(CHECKS))
-
     def test_duty_is_kept(self, check_id: str) -> None:
         """One check; pytest gives its id."""
-        expected = {one: reason for one, reason in self.expected_failures.items() if one == check_id}
-        kind = type(self)
-        (result,) = check_device(
-            self.make_device,
-            self.capabilities,
-            seed=self.seed,
-            expected_failures=expected,
-            only=[check_id],
-            timeout_s=self.timeout_s,
-            maker_name=f"{kind.__module__}:{kind.__qualname__}",
-        ).results
-        _tell_pytest(result, expected)
+        self._holds(partial(check_device, self.make_device, self.capabilities), check_id)
 
 
-class CacheConformance:
+class CacheConformance(_Conformance):
     """Likewise for a cache.
 
     Attributes:
         capabilities: how the cache can be called.
-        seed: of all values and walks.
-        expected_failures: by check, why it fails; one that passes after all fails its test.
-        timeout_s: seconds that one reply may take.
     """
 
+    checks = CACHE_CHECKS
     capabilities: ClassVar[Collection[CacheCapability]] = ()
-    seed: ClassVar[int] = 0
-    expected_failures: ClassVar[Mapping[str, str]] = {}
-    timeout_s: ClassVar[float] = TIMEOUT_S
 
     def make_cache(self, options: Options) -> Any:
         """A fresh cache."""
         raise NotImplementedError(options)
 
-    def pytest_generate_tests(self, metafunc: Any) -> None:
-        """Make one test of each check."""
-        if "check_id" in metafunc.fixturenames:
-            metafunc.parametrize("check_id", sorted(CACHE_CHECKS))
-
     def test_cache_conforms(self, check_id: str) -> None:
         """One check; pytest gives its id."""
-        expected = {one: reason for one, reason in self.expected_failures.items() if one == check_id}
-        kind = type(self)
-        (result,) = check_cache(
-            self.make_cache,
-            self.capabilities,
-            seed=self.seed,
-            expected_failures=expected,
-            only=[check_id],
-            timeout_s=self.timeout_s,
-            maker_name=f"{kind.__module__}:{kind.__qualname__}",
-        ).results
-        _tell_pytest(result, expected)
+        self._holds(partial(check_cache, self.make_cache, self.capabilities), check_id)
 
 
 def _tell_pytest(result: Result, expected: Mapping[str, str]) -> None:

@@ -22,6 +22,8 @@ FORMAT: Final = 1
 DATA: Final = files("tenure.backends.conformance") / "data"
 EDGES: Final = "edges.ndjson.gz"
 PINNED: Final = "pinned.ndjson.gz"
+NAME_SETS: Final = ("immediate", "deferred", "leftovers")
+"""The fields of a policy that are sets."""
 
 
 class Told(NamedTuple):
@@ -150,7 +152,7 @@ def _scope_lines(scope: TraceScope) -> list[str]:
     head = {
         "scope": scope.name,
         "config": scope.config.model_dump(mode="json"),
-        "policy": _plain(scope.policy.model_dump(mode="json")),
+        "policy": policy_as_json(scope.policy),
         "edges": scope.num_edges,
         "has_failures": scope.has_failures,
         "events": len(numbers),
@@ -159,9 +161,10 @@ def _scope_lines(scope: TraceScope) -> list[str]:
     return [json.dumps(head), *numbers, *(json.dumps(each, separators=(",", ":")) for each in traces)]
 
 
-def _plain(policy: dict[str, Any]) -> dict[str, Any]:
-    """Sets in one order."""
-    return {name: sorted(value) if isinstance(value, list) else value for name, value in policy.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+def policy_as_json(policy: RowPolicy) -> dict[str, Any]:
+    """A policy as plain values, sets in one order."""
+    found: dict[str, Any] = policy.model_dump(mode="json")
+    return {name: sorted(value) if name in NAME_SETS else value for name, value in found.items()}
 
 
 def save(scopes: Iterable[TraceScope], target: Path) -> int:

@@ -197,6 +197,15 @@ def test_r17_steps_are_equal_by_content_whatever_the_order_of_their_requests() -
     assert record_key(read) != record_key(read._replace(slots=read.slots + 1))
 
 
+def test_r04_claims_are_whole_numbers_of_64_bits_under_every_name() -> None:
+    """Fractions would be exact no further than 2**53 claims."""
+    found = tables()
+    arrays = {**found.newest, "tenancy": found.tenancy, "batch row": found.batch_row, "wanted": found.wanted}
+
+    assert {HIDDEN, "m", "c", "inferred"} < {*arrays}
+    assert not [name for name, array in arrays.items() if array.dtype != np.int64]
+
+
 def test_columns_find_what_they_hold_and_nothing_else() -> None:
     """Among none, below the first, between two, above the last."""
     nothing = Columns.empty(2)
