@@ -12,7 +12,7 @@ class RequestIdError(ContractError):
     request: object
 
     def sentence(self) -> str:
-        return f"request id {self.request!r} is not in [0, 2**128); use a UUID's integer or any string"
+        return f"request id {self.request!r} is no str and no int in [0, 2**128); use a UUID's integer or any string"
 
 
 @dataclass(eq=False)

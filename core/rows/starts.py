@@ -178,7 +178,8 @@ def _extend(tables: Tables, event: Extended, ended: frozenset[RequestId], schedu
 
 
 def _check_id(request: object) -> None:
-    if not isinstance(request, int | str):
+    # As layouts and `Extended` take them: True would be the request 1, and a numpy integer is no key of a record.
+    if type(request) is not str and type(request) is not int:
         raise RequestIdError(request)
 
 

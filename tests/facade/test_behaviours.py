@@ -440,7 +440,7 @@ def test_r06_pages_recycle_over_more_steps_than_there_are(worker: bool) -> None:
         kept.clear()
         engine.start(Finished("a"))
         engine.settle()
-        assert engine.is_quiet()
+        eventually(engine.is_quiet)
 
 
 # --- What is refused ----------------------------------------------------------------------------------------------

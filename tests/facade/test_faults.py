@@ -103,7 +103,7 @@ def test_r12_failed_write_is_fatal_until_a_reset_and_leaks_nothing(
         assert [8] * 4 + [9] * 4 == found_rows["c"]["o"]
         engine.start(Finished("o"))
         engine.settle()
-        assert engine.is_quiet()
+        eventually(engine.is_quiet)
 
 
 def test_r12_deferred_rows_do_without_page_locked_memory(worker: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +144,7 @@ def test_r12_save_that_waits_is_woken_by_a_failure(worker: bool) -> None:
             save.result()
         assert engine.cache.reset()
 
-        assert engine.is_quiet()
+        eventually(engine.is_quiet)
 
 
 def test_r12_materialize_that_waits_is_woken_by_a_failure(worker: bool) -> None:
@@ -161,7 +161,7 @@ def test_r12_materialize_that_waits_is_woken_by_a_failure(worker: bool) -> None:
         engine.discard(step)
 
         assert engine.cache.reset()
-        assert engine.is_quiet()
+        eventually(engine.is_quiet)
 
 
 def test_r12_freeze_that_fails_late_costs_the_write(worker: bool) -> None:
@@ -179,7 +179,7 @@ def test_r12_freeze_that_fails_late_costs_the_write(worker: bool) -> None:
         eventually(engine.is_quiet)
         engine.written("b", FIRST, h=[2] * 4)
 
-        assert engine.is_quiet()
+        eventually(engine.is_quiet)
 
 
 def test_r12_freeze_that_fails_between_its_launch_and_the_publication_costs_the_write(
@@ -233,7 +233,7 @@ def test_r20_clone_of_a_cancelled_save_is_free_when_the_device_is_done_with_it(w
         assert [2] * 4 == engine.materialize(step, "a")["c"]["a"]
         engine.start(Finished("a"))
         engine.settle()
-        assert engine.is_quiet()
+        eventually(engine.is_quiet)
 
 
 @pytest.mark.parametrize("what", ["copy", "gather"])
@@ -260,7 +260,7 @@ def test_r14_gather_that_fails_costs_its_request_alone(worker: bool, what: str) 
         engine.start(Finished("a"), Finished("b"), Finished("old"))
         engine.settle()
 
-        assert engine.is_quiet()
+        eventually(engine.is_quiet)
 
 
 def test_r14_read_without_memory_costs_its_request_alone(worker: bool) -> None:
@@ -281,7 +281,7 @@ def test_r14_read_without_memory_costs_its_request_alone(worker: bool) -> None:
         engine.start(Finished("a"), Finished("b"), Finished("old"))
         engine.settle()
 
-        assert engine.is_quiet()
+        eventually(engine.is_quiet)
 
 
 def test_r02_speculative_gather_that_fails_is_planned_anew_at_the_save(worker: bool) -> None:
@@ -355,7 +355,7 @@ def test_r08_save_whose_freeze_fails_is_cancelled_and_leaks_nothing(
             engine.start(Finished("a"))
         engine.settle()
 
-        assert engine.is_quiet()
+        eventually(engine.is_quiet)
 
 
 def test_r08_name_that_is_retried_with_another_shape_while_its_freeze_still_runs(worker: bool) -> None:
@@ -377,7 +377,7 @@ def test_r08_name_that_is_retried_with_another_shape_while_its_freeze_still_runs
         del found
         engine.start(Finished("a"))
         engine.settle()
-        assert engine.is_quiet()
+        eventually(engine.is_quiet)
         assert not [each for each in device.held if each.array.shape[1:] == (1,)]
 
 
@@ -408,7 +408,7 @@ def test_r15_pages_that_do_not_fit_page_locked_memory_cancel_the_save(worker: bo
         engine.start(Finished("a"))
         engine.settle()
 
-        assert engine.is_quiet()
+        eventually(engine.is_quiet)
 
 
 def test_r01_materialize_without_memory_consumes_nothing(worker: bool) -> None:
@@ -430,7 +430,7 @@ def test_r01_materialize_without_memory_consumes_nothing(worker: bool) -> None:
         assert [1] * 4 == found["h"]["a"]
         assert [2] * 4 == found["m"]["a"]
         engine.start(Finished("a"))
-        assert engine.is_quiet()
+        eventually(engine.is_quiet)
 
 
 def test_r12_broken_executor_says_so_and_can_be_shut_down(worker: bool) -> None:
@@ -485,7 +485,7 @@ def test_r24_save_whose_cache_is_reset_before_it_is_published_is_told_so(worker:
         eventually(engine.is_quiet)
         engine.written("n", FIRST, h=[7] * 4)
 
-        assert engine.is_quiet()
+        eventually(engine.is_quiet)
 
 
 def test_r15_formats_that_do_not_fit_are_refused_at_construction(worker: bool) -> None:

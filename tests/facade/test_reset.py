@@ -93,7 +93,7 @@ def test_r24_page_and_clones_stay_with_the_copy_that_still_uses_them(worker: boo
         engine.start(Finished("m"), Finished("o"))
         engine.settle()
 
-        assert engine.is_quiet()
+        eventually(engine.is_quiet)
 
 
 def test_r24_late_scatter_does_not_overwrite_what_came_after_the_reset(worker: bool) -> None:

@@ -135,7 +135,7 @@ def test_r08_d04_failed_saves_leak_no_budget(worker: bool) -> None:
         engine.settle()
 
         assert 5 == engine.cache.stats().waits["page"].count
-        assert engine.is_quiet()
+        eventually(engine.is_quiet)
 
 
 @pytest.mark.parametrize("ending", ["mend", "drop"])
@@ -188,7 +188,7 @@ def test_r15_d06_refused_arrival_costs_nobody_anything(worker: bool, retry: str)
             engine.start(Finished("b"))
         engine.settle()
 
-        assert engine.is_quiet()
+        eventually(engine.is_quiet)
 
 
 @pytest.mark.parametrize("when", ["early", "late"])
@@ -273,7 +273,7 @@ def test_r23_d13_reads_that_nobody_takes_free_their_buffers_at_once(worker: bool
     """Results of gathers that nobody took lived until the next step began."""
     with Engine(worker=worker) as engine:
         engine.written("a", FIRST, h=[1] * 4, m=[2] * 4)
-        assert engine.is_quiet()
+        eventually(engine.is_quiet)
         step = engine.step(started("b", 4, 0), started("c", 4), batch={"b": SECOND, "c": THIRD}, h=[3] * 8, m=[4] * 8)
         engine.settle()
         eventually(lambda: engine.cache.stats().bytes_copied["gather"] == 2 * 4 * 4)
@@ -304,4 +304,4 @@ def test_r08_d14_clone_stays_charged_until_its_last_holder_lets_go(worker: bool)
         engine.start(Finished("b"), Finished("d"), Finished("z"))
         engine.settle()
 
-        assert engine.is_quiet()
+        eventually(engine.is_quiet)

@@ -73,7 +73,7 @@ def assert_nothing_left(engine: Engine) -> None:
         sleep(0.001)
 
     assert {} == found
-    assert engine.is_quiet()
+    eventually(engine.is_quiet)
 
 
 def end(engine: Engine) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tenure.core.arrays import integers
@@ -307,6 +308,9 @@ def test_r15_truth_value_names_no_step_that_a_reset_overtook(event: RowEvent) ->
         (Aborted(NOBODY), RequestIdError),
         (Resumed(NOBODY, 1), RequestIdError),
         (Finished(1.0), RequestIdError),  # type: ignore[arg-type]
+        (Finished(True), RequestIdError),
+        (Started(True, 1), RequestIdError),
+        (Resumed(np.int64(1), 1), RequestIdError),  # type: ignore[arg-type]
         (Started("b", 1, TEXT), RowCountError),
         (Started("b", 1, None), RowCountError),  # type: ignore[arg-type]
         (Extended((), integers([]), ((9, IDENTITY),)), BlockOutOfRangeError),
