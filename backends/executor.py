@@ -12,7 +12,7 @@ there for it alone.
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias, assert_never
+from typing import Any, Final, NamedTuple, TypeAlias, assert_never
 
 from tenure.backends.device import Device, Event, Lane, Rows
 from tenure.backends.gathers import Gathers, pieces
@@ -40,6 +40,9 @@ from tenure.core.rows.names import NameId, RowFormat, Schedule
 Work: TypeAlias = CopyPage | CopyDeferred | ScatterRows | PreserveRows | GatherRows
 """Commands that become operations in a lane other than COMPUTE."""
 
+COPY_KINDS: Final = ("freeze", "page", "deferred", "scatter", "preserve", "gather")
+"""What `bytes_copied` counts by: into clones and pages, out of them, and into, aside within and out of the pool."""
+
 
 class _Flight(NamedTuple):
     """A command whose operations were asked for.
@@ -61,7 +64,7 @@ class Executor:
     Attributes:
         device: where.
         storage: the memory that rows lie in.
-        bytes_copied: bytes by kind of copy: freeze, page, deferred, scatter, preserve, gather, copy_out.
+        bytes_copied: bytes by kind of copy, `COPY_KINDS`.
     """
 
     def __init__(self, device: Device, config: RowConfig, formats: Iterable[RowFormat] = ()) -> None:
@@ -72,7 +75,7 @@ class Executor:
             OperationFailedError: there is not so much memory.
         """
         self.device = device
-        self.bytes_copied: Counter[str] = Counter()
+        self.bytes_copied: Counter[str] = Counter(dict.fromkeys(COPY_KINDS, 0))
         self.storage = Storage(device, config)
         try:
             for each in formats:

@@ -30,7 +30,8 @@ class CacheStats:
         device_bytes: device bytes that clones take, what is kept to be used again included.
         buffers_held_bytes: host bytes in use by writes, reads and results.
         buffers_bytes: the same, what is kept to be used again included.
-        bytes_copied: bytes by kind of copy: freeze, page, deferred, scatter, preserve, gather, copy_out.
+        bytes_copied: bytes by kind of copy, each there from the beginning: freeze, page, deferred, scatter, preserve,
+            gather, copy_out.
         rows_written: rows that saves claimed, under all names.
         waits: by what was waited for (page, budget, write, read): how often, and seconds in all.
         counters: what the machine counts.

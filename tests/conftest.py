@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 
 # `default` keeps the whole suite at a few minutes; `deep` is for nights: about a million steps a stateful test.
 settings.register_profile("quick", max_examples=20, stateful_step_count=30, deadline=None)
-settings.register_profile("default", max_examples=150, stateful_step_count=50, deadline=None)
+settings.register_profile("default", max_examples=100, stateful_step_count=50, deadline=None)
 settings.register_profile(
     "deep",
     max_examples=20_000,

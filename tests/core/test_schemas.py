@@ -112,7 +112,7 @@ def some_array() -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_value_that_is_written_reads_as_the_same_value(cls: type[Any], data: st.DataObject) -> None:
     """A trace that loses anything is a trace of another run."""

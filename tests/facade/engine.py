@@ -202,7 +202,13 @@ class Engine:
 
     def settle_writes_of_steps(self) -> None:
         """Wait until every write but the deferred ones of requests that run has ended."""
-        eventually(lambda: self.cache.stats().open_writes <= self.cache.stats().live_requests)
+
+        def is_settled() -> bool:
+            tables = self.machine.state.tables
+            deferred = sum(write.request is not None and not write.ended for write in tables.writes.values())
+            return self.cache.stats().open_writes == deferred
+
+        eventually(is_settled)
 
     def settle_immediate(self) -> None:
         """Wait until no page is in use: the immediate writes have ended, and their steps are consumed."""

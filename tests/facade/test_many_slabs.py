@@ -67,7 +67,7 @@ def test_r02_hit_on_a_live_request_is_served_from_clones_in_several_slabs(worker
         compute(engine)
         engine.settle_writes_of_steps()
         assert slabs_of(engine, "c") >= 3
-        assert "deferred" not in engine.cache.stats().bytes_copied
+        assert not engine.cache.stats().bytes_copied["deferred"]
         # Nothing is in the pool under these names.
         device.hold(Lane.POOL)
         assert_hit_is_right(engine, "r", blocks, 50)

@@ -132,7 +132,8 @@ def test_goal_of_a_script_is_reached_at_its_last_event(script: object, goal: str
 def test_goals_are_all_reached_by_walks_and_scripts() -> None:
     """A mechanism that no history ever comes to is not checked by any of them."""
     book = GoalBook()
-    for seed in range(80):
+    # The last one is there for the goal that none of the others comes to.
+    for seed in (*range(17), 46):
         stream = hashlib.shake_256(seed.to_bytes(4, "little")).digest(1200)
         machine = BlockConfig(
             capacity=2 + seed % 7,

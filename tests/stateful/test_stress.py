@@ -24,7 +24,7 @@ from tenure.core.arrays import Integers
 from tenure.core.rows.events import RequestId
 from tenure.simulation.requests import BLOCK_SIZE, NAMES, Share, rows_of
 
-STEPS: Final = int(os.environ.get("TENURE_STRESS_STEPS", "2000")) // 2
+STEPS: Final = int(os.environ.get("TENURE_STRESS_STEPS", "1200")) // 2
 RUNNING_MAX: Final = 4
 PROMPTS_MAX: Final = 6
 
