@@ -47,6 +47,19 @@ class PlantingError(Exception):
     """A fault cannot be planted: its module is imported already, or the text to change is not there exactly once."""
 
 
+def changed_source(source: str, module: str, old: str, new: str) -> str:
+    """The source of a module with a fault in it.
+
+    Raises:
+        PlantingError: the text is not there, or more than once.
+    """
+    count = source.count(old)
+    if count != 1:
+        msg = f"{count} times is {old!r} in {module}; a fault is planted where it stands exactly once"
+        raise PlantingError(msg)
+    return source.replace(old, new)
+
+
 class _PlantedLoader(importlib.machinery.SourceFileLoader):
     """Loads a module from its source with a piece of text replaced; byte code of others is neither read nor written."""
 
@@ -61,12 +74,8 @@ class _PlantedLoader(importlib.machinery.SourceFileLoader):
             PlantingError: the text is not there, or more than once.
         """
         path = self.get_filename(fullname)
-        source = self.get_data(path).decode("utf-8")
-        count = source.count(self._old)
-        if count != 1:
-            msg = f"{count} times is {self._old!r} in {fullname}; a fault is planted where it stands exactly once"
-            raise PlantingError(msg)
-        return compile(source.replace(self._old, self._new), path, "exec", dont_inherit=True)
+        source = changed_source(self.get_data(path).decode("utf-8"), fullname, self._old, self._new)
+        return compile(source, path, "exec", dont_inherit=True)
 
 
 class _Planter(importlib.abc.MetaPathFinder):

@@ -1,5 +1,8 @@
 """Planted faults, each hunted in a process of its own: killed only by the rule that was named beforehand.
 
+That process is a fork of one that has the core, in which the faulty functions get their code, where that kills; all else
+is decided by one that imports the faulty core.
+
 A check that finds nothing wrong is worth what it would have found. A fault that survives, one that is found by another
 rule than the named one, and one that could not be planted are all failures.
 """
@@ -18,6 +21,7 @@ from xml.etree import ElementTree as ET
 from tenure.core.errors.base import ContractError
 from tenure.core.errors.base import Scope as Damage
 from tenure.model_checks.mutants.mutant import Mutant, command_with
+from tenure.model_checks.mutants.nursery import Nursery
 from tenure.model_checks.scopes import UnknownScopeError, scope_named
 from tenure.model_checks.stories import Story
 
@@ -125,6 +129,7 @@ class _Processes:
     """Those that are at work, so that none is left behind."""
 
     def __init__(self) -> None:
+        self.nursery = Nursery()
         self._lock = Lock()
         self._running: set[Popen[str]] = set()
         self._is_over = False
@@ -150,6 +155,7 @@ class _Processes:
 
     def end(self) -> None:
         """End them all, and let none begin."""
+        self.nursery.end()
         with self._lock:
             self._is_over = True
             for process in self._running:
@@ -161,6 +167,7 @@ def hunt_all(
     workers: int = 1,
     *,
     budget_s: float = BUDGET_S,
+    is_forked: bool = True,
     done: Callable[[Hunt], None] | None = None,
 ) -> list[Hunt]:
     """Hunt all faults, those in heavy scopes first; the results in the order asked for.
@@ -169,6 +176,7 @@ def hunt_all(
         mutants: the faults.
         workers: processes at a time.
         budget_s: seconds for each.
+        is_forked: a kill in a fork, with the fault planted in place, counts; else every core is imported with its fault.
         done: is told of every result as it comes.
     """
     processes = _Processes()
@@ -176,7 +184,7 @@ def hunt_all(
     found: dict[int, Hunt] = {}
     with ThreadPoolExecutor(workers) as pool:
         try:
-            futures = {pool.submit(_hunt, processes, mutants[place], budget_s): place for place in order}
+            futures = {pool.submit(_hunt, processes, mutants[place], budget_s, is_forked=is_forked): place for place in order}
             for future in as_completed(futures):
                 found[futures[future]] = hunted = future.result()
                 if done is not None:
@@ -195,9 +203,13 @@ def _weight(mutant: Mutant) -> int:
         return 0
 
 
-def _hunt(processes: _Processes, mutant: Mutant, budget_s: float) -> Hunt:
+def _hunt(processes: _Processes, mutant: Mutant, budget_s: float, *, is_forked: bool) -> Hunt:
     if not mutant.old:
         return Hunt(mutant, Fate.ERROR, mutant.what)
+    if is_forked:
+        said = processes.nursery.say(mutant, budget_s, budget_s + GRACE_S)
+        if said is not None and (hunt := judged(mutant, said)).fate is Fate.KILLED:
+            return hunt
     command = command_with(mutant, TRIAL, mutant.scope, str(budget_s), mutant.id)
     code, out, err = processes.say(command, budget_s + GRACE_S)
     if code:
