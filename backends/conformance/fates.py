@@ -79,7 +79,7 @@ def failing_of(scope: TraceScope, trace: Trace) -> frozenset[CommandId]:
     state = transition(RowState.initial(scope.config), PolicyRegistered(scope.policy)).state
     ledger = Ledger()
     failing: set[CommandId] = set()
-    for _, event in trace.told:
+    for _, event, _ in trace.told:
         owed = ledger.settle(event)
         if owed is not None and isinstance(event, WriteFailed | GatherFailed):
             failing.add(owed.command)

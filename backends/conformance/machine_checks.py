@@ -5,6 +5,7 @@ from typing import Final
 
 from tenure.backends.conformance.cache_registry import CacheCapability, CacheRig, cache_check
 from tenure.backends.conformance.cache_subjects import MachineSubject, Reply, shown
+from tenure.backends.conformance.refusals import require_refusal
 from tenure.backends.conformance.report import Coverage
 from tenure.backends.conformance.rig import CheckFailedError
 from tenure.backends.conformance.traces import Trace, TraceScope, edge_traces, pinned_traces
@@ -29,14 +30,21 @@ class Pair:
         self._state = transition(RowState.initial(scope.config), PolicyRegistered(scope.policy)).state
         subject.begin(scope.config, scope.policy)
 
-    def tell(self, event: RowEvent, where: str) -> bool:
+    def tell(self, event: RowEvent, where: str, refused: str | None = None) -> bool:
         """Tell both; whether the machine took it.
 
+        Args:
+            event: to tell.
+            where: it stands.
+            refused: by which error a trace says the machine refuses it, empty if it takes it; None where no trace says.
+
         Raises:
-            CheckFailedError: they do not say the same.
+            CheckFailedError: they do not say the same, or the machine not what the trace says.
         """
         expected = self._expected(event)
         try:
+            if refused is not None:
+                require_refusal(refused, expected.refused)
             found = self._subject.tell(event)
             _compare(expected, found)
         except CheckFailedError as error:
@@ -65,10 +73,15 @@ def _compare(expected: Reply, found: Reply) -> None:
         raise CheckFailedError(what if first is None else f"{what}; first {first[1]}, and should {first[0]}")
 
 
-def _go_through(subject: MachineSubject, scope: TraceScope, trace: Trace) -> None:
+def _go_through(subject: MachineSubject, scope: TraceScope, trace: Trace) -> set[tuple[str, int]]:
+    """Tell all of a trace; the edges that are met."""
     pair = Pair(subject, scope)
-    for place, (_, event) in enumerate(trace.told):
-        pair.tell(event, f"{scope.name}, trace {trace.name}, event {place + 1} of {len(trace.told)}")
+    met: set[tuple[str, int]] = set()
+    for place, (_, event, refused) in enumerate(trace.told):
+        pair.tell(event, f"{scope.name}, trace {trace.name}, event {place + 1} of {len(trace.told)}", refused)
+        if (edge := trace.met_at(place)) is not None:
+            met.add((scope.name, edge))
+    return met
 
 
 def _cover(rig: CacheRig, scopes: Iterable[TraceScope]) -> str:
@@ -81,8 +94,7 @@ def _cover(rig: CacheRig, scopes: Iterable[TraceScope]) -> str:
         for scope in scopes:
             for trace in scope.traces:
                 rig.coverage = Coverage(len(met), num_open)
-                _go_through(subject, scope, trace)
-                met.update((scope.name, told.edge) for told in trace.told)
+                met |= _go_through(subject, scope, trace)
                 traces += 1
     rig.coverage = Coverage(len(met), num_open)
     if len(met) < num_open:

@@ -14,6 +14,7 @@ import numpy as np
 from tenure.backends.conformance.bench import Array
 from tenure.backends.conformance.fates import Ledger, Owed, failing_of
 from tenure.backends.conformance.lockstep import SPOILED, Canaries
+from tenure.backends.conformance.refusals import require_refusal
 from tenure.backends.conformance.rig import LOOK_AGAIN_S, CheckFailedError, OutOfTimeError, Rig
 from tenure.backends.conformance.row_subject import Counted
 from tenure.backends.conformance.traces import Trace, TraceScope
@@ -76,6 +77,8 @@ class Replaying:
         self._plans: dict[StepId, tuple[ConsumePlan, Materialized]] = {}
         # Rows of pages that builders copied out; the step keeps them for the next one.
         self._pages: dict[StepId, NameRows] = {}
+        self.met: set[int] = set()
+        """The edges that were taken, and were as the trace says."""
 
     def run(self) -> None:
         """Tell everything.
@@ -84,15 +87,17 @@ class Replaying:
             CheckFailedError: something that should come does not, or rows are wrong.
             OutOfTimeError: something takes too long.
         """
-        for place, (_, event) in enumerate(self._trace.told):
+        for place, (_, event, refused) in enumerate(self._trace.told):
             try:
-                self._tell(event, self._ledger.settle(event))
+                self._tell(event, self._ledger.settle(event), refused)
             except CheckFailedError as error:
                 where = f"trace {self._trace.name}, event {place + 1} of {len(self._trace.told)} ({event})"
                 raise CheckFailedError(f"{where}: {error}") from None
+            edge = self._trace.met_at(place)
+            self.met |= set() if edge is None else {edge}
         self._end()
 
-    def _tell(self, event: RowEvent, owed: Owed | None) -> None:
+    def _tell(self, event: RowEvent, owed: Owed | None, refused: str) -> None:
         if owed is not None:
             event = self._await(event, owed)
         elif isinstance(event, SavePublished):
@@ -108,7 +113,9 @@ class Replaying:
         except TenureError as error:
             # A trace may tell what nobody may; what the device was asked for and answered is never refused.
             self._rig.require(owed is None, f"the device's answer {event} is refused: {error}")
+            require_refusal(refused, type(error).__name__)
             return
+        require_refusal(refused, "")
         if not isinstance(answer, Ignored):
             self._follow(event, answer)
         self._launch(commands)

@@ -18,7 +18,7 @@ from tenure.core.rows.events import RowEvent
 from tenure.core.schemas import SCHEMA_VERSION, from_json, json_schema, to_json
 from tenure.spec.rows.rule_texts import RULES
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 DATA: Final = files("tenure.backends.conformance") / "data"
 EDGES: Final = "edges.ndjson.gz"
 PINNED: Final = "pinned.ndjson.gz"
@@ -27,10 +27,15 @@ NAME_SETS: Final = ("immediate", "deferred", "leftovers")
 
 
 class Told(NamedTuple):
-    """One event of a trace, and the edge that it takes; an edge may take several events."""
+    """One event of a trace, and the edge that it takes; an edge may take several events.
+
+    Attributes:
+        refused: the name of the error with which the core refuses it; empty if the core takes it.
+    """
 
     edge: int
     event: RowEvent
+    refused: str = ""
 
 
 class Trace(NamedTuple):
@@ -44,6 +49,12 @@ class Trace(NamedTuple):
     name: str
     told: tuple[Told, ...]
     why: str = ""
+
+    def met_at(self, place: int) -> int | None:
+        """The edge that has been taken whole when the event at a place was told; None while it takes more."""
+        edge = self.told[place].edge
+        is_last = place + 1 == len(self.told) or self.told[place + 1].edge != edge
+        return edge if is_last else None
 
 
 class TraceScope(NamedTuple):
@@ -104,7 +115,7 @@ def read(data: bytes) -> Iterator[TraceScope]:
     for line in lines:
         head: dict[str, Any] = json.loads(line)
         events = [cast("RowEvent", from_json(next(lines))) for _ in range(head["events"])]
-        traces = [_trace(json.loads(next(lines)), events) for _ in range(head["traces"])]
+        traces = [_trace(json.loads(next(lines)), events, head["errors"]) for _ in range(head["traces"])]
         yield TraceScope(
             head["scope"],
             RowConfig.model_validate_json(json.dumps(head["config"])),
@@ -115,9 +126,10 @@ def read(data: bytes) -> Iterator[TraceScope]:
         )
 
 
-def _trace(found: dict[str, Any], events: Sequence[RowEvent]) -> Trace:
-    told = zip(found["edges"], found["events"], strict=True)
-    return Trace(found["trace"], tuple(Told(edge, events[event]) for edge, event in told), found["why"])
+def _trace(found: dict[str, Any], events: Sequence[RowEvent], errors: Sequence[str]) -> Trace:
+    places: Iterable[tuple[int, int, int]] = zip(found["edges"], found["events"], found["refused"], strict=True)
+    told = tuple(Told(edge, events[event], errors[error]) for edge, event, error in places)
+    return Trace(found["trace"], told, found["why"])
 
 
 # --- Writing --------------------------------------------------------------------------------------------------------
@@ -140,12 +152,15 @@ def _scope_lines(scope: TraceScope) -> list[str]:
         text = text_of.get(id(event)) or text_of.setdefault(id(event), to_json(event))
         return numbers.setdefault(text, len(numbers))
 
+    # What is taken comes first, with no error.
+    errors = sorted({"", *(told.refused for trace in scope.traces for told in trace.told)})
     traces = [
         {
             "trace": trace.name,
             "why": trace.why,
             "edges": [told.edge for told in trace.told],
             "events": [number(told.event) for told in trace.told],
+            "refused": [errors.index(told.refused) for told in trace.told],
         }
         for trace in scope.traces
     ]
@@ -155,6 +170,7 @@ def _scope_lines(scope: TraceScope) -> list[str]:
         "policy": policy_as_json(scope.policy),
         "edges": scope.num_edges,
         "has_failures": scope.has_failures,
+        "errors": errors,
         "events": len(numbers),
         "traces": len(traces),
     }

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
-from tenure.backends.conformance.traces import Told, Trace, TraceScope
+from tenure.backends.conformance.traces import Trace, TraceScope
 from tenure.model_checks.rows.plans import POLICY
 from tenure.model_checks.traces.cover import cover
 from tenure.model_checks.traces.graph import graph_of
 from tenure.model_checks.traces.scopes import SMOKE, Traced
+from tenure.model_checks.traces.trees import as_told
 
 
 def edge_scopes(names: Iterable[str] = SMOKE) -> Iterator[TraceScope]:
@@ -23,6 +24,6 @@ def edges_of(name: str, traced: Traced) -> TraceScope:
         first.append(first[-1] + len(each))
     traces: list[Trace] = []
     for number, steps in enumerate(cover(graph.edges)):
-        told = [Told(first[node] + place, event) for node, place in steps for event in graph.edges[node][place][0]]
-        traces.append(Trace(str(number), tuple(told)))
+        events = [(first[node] + place, event) for node, place in steps for event in graph.edges[node][place][0]]
+        traces.append(Trace(str(number), as_told(traced.config, events)))
     return TraceScope(name, traced.config, POLICY, first[-1], traced.has_failures, tuple(traces))

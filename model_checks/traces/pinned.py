@@ -6,13 +6,13 @@ from subprocess import run
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from tenure.backends.conformance.traces import Told, Trace, TraceScope
+from tenure.backends.conformance.traces import Trace, TraceScope
 from tenure.core.config import RowConfig
 from tenure.model_checks.mutants.mutant import Mutant, command_with
 from tenure.model_checks.mutants.rows import ROW_MUTANTS
 from tenure.model_checks.rows.plans import POLICY
 from tenure.model_checks.traces.scopes import PINNED_ELSEWHERE, traced_scope
-from tenure.model_checks.traces.trees import Branch, branches_of, save, walks_of, way_to
+from tenure.model_checks.traces.trees import Branch, as_told, branches_of, save, walks_of, way_to
 
 HUNT: Final = "tenure.model_checks.traces.hunt"
 ROUNDS: Final = ((300, False), (300, True), (0, False), (3000, False))
@@ -73,7 +73,7 @@ def _found_in(branches: Sequence[Branch], config: RowConfig, mutants: Iterable[M
         for mutant in mutants:
             number = _differs_at(mutant, file)
             if number >= 0:
-                told = tuple(Told(0, event) for event in way_to(branches, number))
+                told = as_told(config, ((0, event) for event in way_to(branches, number)))
                 found[mutant.id] = Trace(mutant.id, told, mutant.what)
     return found
 

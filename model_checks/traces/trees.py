@@ -6,10 +6,11 @@ A tree is written by a process with the machine as it is, and gone through by on
 import json
 import random
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from tenure.backends.conformance.traces import Told
 from tenure.core.config import RowConfig
 from tenure.core.errors import TenureError
 from tenure.core.rows.events import PolicyRegistered, RowEvent
@@ -61,6 +62,20 @@ def tell_all(state: RowState, told: Sequence[RowEvent]) -> tuple[RowState, tuple
         state, words = tell(state, event)
         said.append(words)
     return state, tuple(said)
+
+
+def as_told(config: RowConfig, events: Iterable[tuple[int, RowEvent]]) -> tuple[Told, ...]:
+    """Edges and the events that take them, each with what the machine refuses it with on this way."""
+    state = first_state(config)
+    told: list[Told] = []
+    for edge, event in events:
+        refused = ""
+        try:
+            state = transition(state, event).state
+        except TenureError as error:
+            refused = type(error).__name__
+        told.append(Told(edge, event, refused))
+    return tuple(told)
 
 
 def branches_of(model: AnswersModel, config: RowConfig, nodes_max: int) -> Iterator[Branch]:

@@ -3,23 +3,40 @@
 import gzip
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from click.testing import CliRunner
 
 from tenure.backends import cpu, fake
 from tenure.backends.capabilities import ATTRIBUTE, Capability
-from tenure.backends.conformance import Maker, Verdict, check_device, trace_checks, traces
-from tenure.backends.conformance.traces import StaleTracesError, TraceScope, edge_traces, pinned_traces
+from tenure.backends.conformance import (
+    Maker,
+    Verdict,
+    check_device,
+    machine_checks,
+    replaying,
+    trace_checks,
+    traces,
+)
+from tenure.backends.conformance.caches import CacheCapability, check_cache
+from tenure.backends.conformance.traces import (
+    StaleTracesError,
+    Told,
+    Trace,
+    TraceScope,
+    edge_traces,
+    pinned_traces,
+)
 from tenure.backends.cpu import CpuDevice
 from tenure.backends.device import Device
 from tenure.cli import main
-from tenure.core.errors import TenureError
-from tenure.core.rows.events import PolicyRegistered
-from tenure.core.rows.machine import transition
+from tenure.core.errors import StepNotSavedError, TenureError, UnknownStepError
+from tenure.core.rows.answers import Done
+from tenure.core.rows.events import ConsumeRequested, PolicyRegistered, RowEvent, RowsCopiedOut, StepConsumed
+from tenure.core.rows.machine import Transition, transition
 from tenure.core.rows.state import RowState
 from tenure.model_checks.traces import __main__ as traces_command
 from tenure.model_checks.traces.cover import cover
@@ -27,7 +44,7 @@ from tenure.model_checks.traces.edges import edge_scopes
 from tenure.model_checks.traces.hunt import first_difference
 from tenure.model_checks.traces.pinned import MACHINE_MUTANTS, pinned_scopes
 from tenure.model_checks.traces.scopes import traced_scope
-from tenure.model_checks.traces.trees import branches_of, first_state
+from tenure.model_checks.traces.trees import as_told, branches_of, first_state
 
 SMALL = ("step-given-up", "scatters-in-order", "one-step-reset")
 """Scopes of a few hundred edges."""
@@ -66,6 +83,14 @@ def test_edge_traces_take_every_edge_that_their_scope_has() -> None:
     assert 10**4 < sum(scope.num_edges for scope in edge_traces())
 
 
+def test_traces_say_what_the_core_refuses_and_with_what() -> None:
+    """For every event of scopes in which much is refused; whoever changes a refusal writes them anew."""
+    strict = named(edge_traces(), "one-step-strays", "one-step-failing", "one-step-shut-down", *SMALL)
+    for scope in (*strict, *pinned_traces()):
+        for trace in scope.traces:
+            assert trace.told == as_told(scope.config, ((told.edge, told.event) for told in trace.told))
+
+
 def test_every_planted_fault_of_the_row_machine_has_its_trace() -> None:
     """So that a cache with that fault fails by it."""
     assert {each.id for each in MACHINE_MUTANTS} == {trace.name for each in pinned_traces() for trace in each.traces}
@@ -77,7 +102,7 @@ def test_traces_are_small_and_told_to_the_core_they_end_as_they_should() -> None
     for scope in named(edge_traces(), *SMALL):
         for trace in scope.traces:
             state = transition(RowState.initial(scope.config), PolicyRegistered(scope.policy)).state
-            for _, event in trace.told:
+            for _, event, _ in trace.told:
                 try:
                     state = transition(state, event).state
                     seen["taken"] += 1
@@ -187,6 +212,74 @@ def test_devices_that_ship_take_every_edge_that_is_open_to_them(make: Maker, wit
     every = of_all(with_failures=with_failures)
 
     assert (every, every) == edges_met(make, getattr(make, ATTRIBUTE))
+
+
+def refusing(state: RowState, event: RowEvent) -> Transition:
+    """A core that does not take what builders say when they have copied a page out."""
+    taken = transition(state, event)
+    if isinstance(event, RowsCopiedOut):
+        raise StepNotSavedError(event.step)
+    return taken
+
+
+def taking(state: RowState, event: RowEvent) -> Transition:
+    """A core that has nothing against a materialize of a step that there is not."""
+    try:
+        return transition(state, event)
+    except UnknownStepError:
+        if not isinstance(event, ConsumeRequested):
+            raise
+        return Transition(state, Done(), ())
+
+
+Core: TypeAlias = Callable[[RowState, RowEvent], Transition]
+CORES: tuple[tuple[Core, str], ...] = (
+    (refusing, "the trace says that it is taken, and by the core here it is refused with StepNotSavedError"),
+    (taking, "the trace says that it is refused with UnknownStepError, and by the core here it is taken"),
+)
+
+
+@pytest.mark.parametrize(("core", "words"), CORES)
+def test_core_that_refuses_otherwise_than_the_trace_says_fails_on_a_device(
+    core: Core, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else would show it: what is refused asks nothing of the device."""
+    monkeypatch.setattr(replaying, "transition", core)
+    (result,) = check_device(fake.make_device, only=["T1"]).results
+
+    assert Verdict.FAIL is result.verdict
+    assert words in result.message
+    assert ", event " in result.message
+    assert result.coverage is not None
+    assert result.coverage.met < result.coverage.open
+
+
+@pytest.mark.parametrize(("core", "words"), CORES)
+def test_core_that_refuses_otherwise_than_the_trace_says_fails_with_a_cache_that_does_the_same(
+    core: Core, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two that are wrong alike agree, and only the trace tells."""
+
+    class Alike:
+        def __init__(self, options: Mapping[str, Any]) -> None:
+            self.state = transition(RowState.initial(options["config"]), PolicyRegistered(options["policy"])).state
+
+        def tell(self, event: RowEvent) -> tuple[Any, Any]:
+            self.state, answer, commands = core(self.state, event)
+            return answer, commands
+
+    monkeypatch.setattr(machine_checks, "transition", core)
+    results = check_cache(Alike, [CacheCapability.MACHINE], only=["M1", "M2"]).results
+    messages = [each.message for each in results if each.verdict is Verdict.FAIL]
+
+    assert any(words in each and ", event " in each for each in messages), messages
+
+
+def test_an_edge_of_several_events_is_met_by_the_last() -> None:
+    """One that is broken off is not."""
+    trace = Trace("0", tuple(Told(edge, StepConsumed(1)) for edge in (3, 3, 5, 3)))
+
+    assert [None, 3, 5, 3] == [trace.met_at(place) for place in range(4)]
 
 
 def test_coverage_below_what_is_open_fails(monkeypatch: pytest.MonkeyPatch) -> None:
