@@ -14,7 +14,8 @@ A device has memory, lanes and events, and decides nothing. Its duties, by numbe
    device may also raise `OperationFailedError` at the call of an operation, `allocate` or `to_host`; then the lane
    goes on at once. `record`, `wait`, `free` and `close` do not raise.
 5. **Memory.** A buffer is whole rows of one shape and dtype. It is never used after `free`, which is called when
-   every operation on it has ended. Which operations meet which memory, the table below says.
+   every operation on it has ended. Which operations meet which memory, the table below says. A live output may be a
+   strided view: its rows are copied as they read, unless `live` refuses it.
 6. **Now.** `copy_now`, `tensor`, `own` and `cut` work on host memory that no lane is writing, on the calling
    thread, and are over when they return.
 7. **Threads.** Every method may be called from any thread; calls that name one lane come from one thread at a time.
@@ -91,7 +92,7 @@ class Device(Protocol):
         Shapes: `[rows, *row_shape]`; `dtype` is a key of `ITEM_BYTES`.
 
         Raises:
-            OperationFailedError: there is no such memory left.
+            OperationFailedError: there is no such memory left, or never was so much; nothing is taken.
         """
         ...
 
@@ -104,10 +105,10 @@ class Device(Protocol):
         ...
 
     def live(self, name: str, tensor: Tensor) -> Buffer:
-        """A tensor of the engine as a buffer that can be copied from, with the memory that it has.
+        """A tensor of the engine as a buffer that can be copied from, with the memory that it has, strided or not.
 
         Raises:
-            ForeignTensorError: it lies where this device cannot copy from.
+            ForeignTensorError: it lies where this device cannot copy from, or in a way in which it cannot.
         """
         ...
 
@@ -181,7 +182,7 @@ class Device(Protocol):
         ...
 
     def own(self, tensor: Tensor) -> Tensor:
-        """A copy of a host tensor of any shape and dtype, with memory of its own."""
+        """A copy of a host tensor of any shape, dtype and strides, with memory of its own."""
         ...
 
     def cut(self, rows: Rows) -> Tensor:

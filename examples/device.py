@@ -58,7 +58,7 @@ class TemplateDevice:
         del memory  # a device with memory of its own chooses by it: DEVICE, PAGE_LOCKED, PAGEABLE
         try:
             return Buffer(np.empty((rows, *row_shape), STORAGE[dtype]))
-        except MemoryError as error:
+        except (MemoryError, ValueError) as error:  # numpy raises the second for what 64 bits cannot count
             raise OperationFailedError(f"allocate {rows} rows", str(error)) from error
 
     def free(self, buffer: Buffer) -> None:

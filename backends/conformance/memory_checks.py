@@ -168,7 +168,7 @@ def index_forms(rig: Rig) -> None:
 
 @check("D5.sizes", "copies, sources and indexes are of any size")
 def sizes(rig: Rig) -> None:
-    """Copies of 5 MiB and of more than 4096 rows; indexes of 1, 65 and 1000 rows into 40,000."""
+    """Copies of 5 MiB and of more than 4096 rows; indexes of 1, 65, 1000 and 5000 rows into 40,000."""
     for rows, row_shape in ((1280, (1024,)), (5000, (3,))):
         source = rig.put(Memory.DEVICE, rig.values(rows, row_shape))
         target = rig.put(Memory.PAGEABLE, rig.values(rows, row_shape))
@@ -178,14 +178,22 @@ def sizes(rig: Rig) -> None:
         rig.device.copy(Lane.COPY, target.rows, source.rows)
         rig.end(Lane.COPY)
         rig.expect(target, source.values, f"copy of {rows} rows of float32{list(row_shape)}")
-    source = rig.put(Memory.PAGEABLE, rig.values(40_000))
-    for count in (1, 65, 1000):
+    pool = rig.put(Memory.PAGEABLE, rig.values(40_000))
+    for count in (1, 65, 1000, 5000):
         target = rig.put(Memory.PAGEABLE, rig.values(count))
         rig.device.zero_rows(Lane.GATHER, target.rows)
         index = rig.random.permutation(40_000)[:count]
-        rig.device.gather_rows(Lane.GATHER, target.rows, source.buffer, index_of(index.tolist()))
+        rig.device.gather_rows(Lane.GATHER, target.rows, pool.buffer, index_of(index.tolist()))
         rig.end(Lane.GATHER)
-        rig.expect(target, source.values[index], f"gather_rows by an index of {count} rows into 40000")
+        rig.expect(target, pool.values[index], f"gather_rows by an index of {count} rows into 40000")
+    for lane in (Lane.POOL, Lane.GATHER):
+        for count in (65, 5000):
+            source = rig.put(Memory.PAGEABLE, rig.values(count))
+            index = rig.random.permutation(40_000)[:count]
+            rig.device.scatter_rows(lane, pool.buffer, index_of(index.tolist()), source.rows)
+            rig.end(lane)
+            pool.values[index] = source.values
+            rig.expect(pool, pool.values, f"scatter_rows in lane {lane.name} by an index of {count} rows into 40000")
 
 
 @check("D5.every-dtype-and-row-shape", "a buffer is whole rows of one shape and dtype")

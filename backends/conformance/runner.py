@@ -8,7 +8,15 @@ from itertools import count
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from tenure.backends.capabilities import ATTRIBUTE, Capability
-from tenure.backends.conformance import controlled, host_checks, lockstep, memory_checks, orders, trace_checks
+from tenure.backends.conformance import (
+    controlled,
+    host_checks,
+    lockstep,
+    memory_checks,
+    orders,
+    tensor_checks,
+    trace_checks,
+)
 from tenure.backends.conformance.bench import Bench, Options
 from tenure.backends.conformance.registry import CHECKS, Check
 from tenure.backends.conformance.report import Coverage, Report, Result, Verdict
@@ -17,7 +25,7 @@ from tenure.backends.device import Device
 
 Maker: TypeAlias = Callable[[Options], Device | Bench]
 Found: TypeAlias = tuple[Verdict, str]
-MODULES: Final = (orders, controlled, memory_checks, host_checks, lockstep, trace_checks)
+MODULES: Final = (orders, controlled, memory_checks, tensor_checks, host_checks, lockstep, trace_checks)
 """Whose import registers the checks, in the order of their duties."""
 TIMEOUT_S: Final = 20.0
 SEEDS: Final = 1000

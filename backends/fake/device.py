@@ -71,14 +71,18 @@ class FakeDevice(FakeLanes):
         """A buffer full of poison.
 
         Raises:
-            OperationFailedError: a fault.
+            OperationFailedError: a fault, or more than this machine has.
         """
         with self._lock:
             if self.is_lost or self.faults.strikes("allocation"):
                 why = "the device is lost" if self.is_lost else "the emulated device was told to have none"
                 raise OperationFailedError(f"allocate {rows} rows", why)
+            try:
+                array = np.empty((rows, *row_shape), STORAGE[dtype])
+            except (MemoryError, ValueError) as error:
+                raise OperationFailedError(f"allocate {rows} rows", str(error)) from error
             self._buffers += 1
-            buffer = FakeBuffer(self._buffers, memory, np.empty((rows, *row_shape), STORAGE[dtype]), dtype)
+            buffer = FakeBuffer(self._buffers, memory, array, dtype)
             self.held.add(buffer)
             return buffer
 

@@ -1,5 +1,6 @@
 """Devices with one fault each, and the check that must notice it."""
 
+import math
 import threading
 import time
 from collections import deque
@@ -12,6 +13,7 @@ import numpy as np
 
 from tenure.backends.capabilities import Capability
 from tenure.backends.cpu import CpuDevice
+from tenure.backends.cpu.arrays import STORAGE
 from tenure.backends.cpu.device import CpuBuffer
 from tenure.backends.cpu.worker import CpuEvent
 from tenure.backends.device import Device, Lane, Listener, Memory, Rows
@@ -19,6 +21,7 @@ from tenure.backends.fake import FailingDevice, Seeded
 from tenure.backends.fake.operations import FakeEvent
 from tenure.backends.leftovers import is_list
 from tenure.core.arrays import Integers
+from tenure.core.errors import OperationFailedError
 
 
 class Broken(NamedTuple):
@@ -440,6 +443,61 @@ class ShortIndex(Inline):
         super().gather_rows(lane, target, source, index % 2**15)
 
 
+class FewScattered(Inline):
+    """Rows behind the 4096th are not scattered."""
+
+    def scatter_rows(self, lane: Lane, target: CpuBuffer, index: Integers, source: Rows) -> None:
+        source = Rows(source.buffer, source.start, min(source.stop, source.start + 4096))
+        super().scatter_rows(lane, target, index[:4096], source)
+
+
+class BytesInARow(Inline):
+    """Live outputs are read from their first address on."""
+
+    def live(self, name: str, tensor: Any) -> CpuBuffer:
+        buffer = super().live(name, tensor)
+        step = buffer.array.itemsize
+        strides = tuple(step * math.prod(buffer.array.shape[place + 1 :]) for place in range(buffer.array.ndim))
+        whole = buffer.array if buffer.array.base is None else buffer.array.base
+        return CpuBuffer(np.ndarray(buffer.array.shape, buffer.array.dtype, whole, strides=strides), buffer.dtype)
+
+
+class LeftoversAreNumbers(Inline):
+    """Truth values come to the host as numbers."""
+
+    def to_host(self, lane: Lane, tensor: Any) -> Any:
+        copy = super().to_host(lane, tensor)
+        return copy.astype(np.uint8) if copy.dtype == np.bool_ else copy
+
+
+class OwnsOnlyWhatIsDense(Inline):
+    """Of a view no copy is made."""
+
+    def own(self, tensor: Any) -> Any:
+        return super().own(tensor) if tensor.flags.c_contiguous else tensor
+
+
+class OutOfMemory(Inline):
+    """What there is not is refused by an error of the language."""
+
+    def allocate(self, memory: Memory, rows: int, row_shape: tuple[int, ...], dtype: str) -> CpuBuffer:
+        return CpuBuffer(np.empty((rows, *row_shape), STORAGE[dtype]), dtype)
+
+
+class CountsWhatItRefuses(Inline):
+    """A budget of which what is refused takes its part."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = 2**60
+
+    def allocate(self, memory: Memory, rows: int, row_shape: tuple[int, ...], dtype: str) -> CpuBuffer:
+        self.left -= rows * math.prod(row_shape)
+        if self.left < 0:
+            raise OperationFailedError("allocate", "nothing is left")
+        return super().allocate(memory, rows, row_shape, dtype)
+
+
 def _of(kind: Callable[[], CpuDevice]) -> Callable[[Mapping[str, Any]], Any]:
     return lambda _: kind()
 
@@ -508,6 +566,14 @@ BROKEN: Final[Mapping[str, Broken]] = MappingProxyType(
         "an index read from its start": Broken(_of(IndexFromItsStart), "D5.index-forms", "gather_rows"),
         "few rows are copied": Broken(_of(FewRows), "D5.sizes", "copy of 5000 rows"),
         "an index of few bits": Broken(_of(ShortIndex), "D5.sizes", "gather_rows by an index of"),
+        "few rows are scattered": Broken(
+            _of(FewScattered), "D5.sizes", "scatter_rows in lane POOL by an index of 5000"
+        ),
+        "a view is read as its bytes lie": Broken(_of(BytesInARow), "D5.strided-outputs", "of a live output of"),
+        "truth values are numbers": Broken(_of(LeftoversAreNumbers), "D5.leftovers-of-any-kind", "tensor of bool"),
+        "memory runs out untyped": Broken(_of(OutOfMemory), "D5.more-than-there-is", "MemoryError"),
+        "refused memory counts": Broken(_of(CountsWhatItRefuses), "D5.more-than-there-is", "is now refused"),
+        "views are not owned": Broken(_of(OwnsOnlyWhatIsDense), "D6.own-of-any-kind", "written since"),
         "rows without elements": Broken(_of(ShapeOfOne), "D5.every-dtype-and-row-shape", "shape (5,1)"),
         "a dtype for another": Broken(_of(HalfIsFloat), "D5.every-dtype-and-row-shape", "float16"),
         "freed memory written": Broken(_of(FreedWhileInUse), "D5.freed-never-touched", "nothing was asked of"),
