@@ -211,6 +211,12 @@ class FakeLanes:
         with self._lock:
             return {lane: str(items[0]) for lane, items in self._lanes.items() if items}
 
+    def could_fail(self) -> dict[Lane, str]:
+        """Of lanes that may go on, the operation that would fail if it was told to: its method's name."""
+        with self._lock:
+            heads = {lane: self._lanes[lane][0] for lane in self.ready() if lane not in self._errors}
+            return {lane: item.what for lane, item in heads.items() if isinstance(item, Operation)}
+
     def settle(self) -> None:
         """Go on until no lane is ready, in an order that the chooser decides."""
         while lanes := self.ready():

@@ -6,15 +6,17 @@ run, which sleep sets choose (Godefroid 1996; with moments that are met again: G
 A world cannot be copied, so each run begins at the start.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from tenure.backends.device import Lane
 from tenure.backends.fake import Chooser
 from tenure.core.errors import InvariantViolation
 from tenure.model_checks.devices.moments import moment_of
-from tenure.model_checks.devices.world import Move, World
+from tenure.model_checks.devices.world import FAILS, Move, World
 from tenure.model_checks.rows.cores import Shorthand
 from tenure.model_checks.rows.scripts import History
 
@@ -35,6 +37,7 @@ class Explored:
         finished: whether every order was looked at.
         found: the first thing that is wrong; empty if nothing is.
         trail: the moves that lead to it.
+        failed: at the ends, which operations had ended badly, in which lanes, and how often.
     """
 
     moments: int = 0
@@ -45,11 +48,21 @@ class Explored:
     finished: bool = True
     found: str = ""
     trail: tuple[Move, ...] = field(default=())
+    failed: Counter[str] = field(default_factory=Counter[str])
 
 
-def every_order(history: History, *, moments_max: int | None = None) -> Explored:
-    """Go through all orders, depth first, to the first that goes wrong."""
-    search = _Search(history)
+def every_order(
+    history: History, *, in_pieces: bool = False, failures: int = 0, moments_max: int | None = None
+) -> Explored:
+    """Go through all orders, depth first, to the first that goes wrong.
+
+    Args:
+        history: what the engine does.
+        in_pieces: operations move one row at a time, and whatever the device allows may come in between.
+        failures: so many operations may end badly, any of them.
+        moments_max: where to stop; to the end if it is not given.
+    """
+    search = _Search(partial(World, history, in_pieces=in_pieces, failures=failures))
     while search.waiting:
         if moments_max is not None and len(search.asleep_at) >= moments_max:
             search.explored.finished = False
@@ -78,11 +91,11 @@ class _Search:
         asleep_at: by moment the moves that were not made there, since what they lead to is met elsewhere.
     """
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, make: Callable[[], World]) -> None:
         self.explored = Explored()
         self.waiting: list[tuple[tuple[Move, ...], frozenset[Move]]] = [((), frozenset())]
         self.asleep_at: dict[bytes, frozenset[Move]] = {}
-        self._history = history
+        self._make = make
         self._shorthand = Shorthand()
 
     def run(self, prefix: tuple[Move, ...], sleeping: frozenset[Move]) -> None:
@@ -91,7 +104,7 @@ class _Search:
         Raises:
             _Wrong: something is, or may never end well.
         """
-        explored, world, trail = self.explored, World(self._history), [*prefix]
+        explored, world, trail = self.explored, self._make(), [*prefix]
         for move in prefix:
             world.make(move)
         try:
@@ -102,6 +115,7 @@ class _Search:
                     world.check_end()
                     explored.ends += 1
                     explored.rows += sum(each.rows for each in world.handed)
+                    explored.failed.update(world.failed)
                 if not due:
                     return
                 for place in range(len(due) - 1, 0, -1):
@@ -129,19 +143,22 @@ class _Search:
 
 
 def commutes(one: Move, other: Move) -> bool:
-    """Whether two moves lead to the same whichever comes first."""
-    return one[0] == other[0] == "lane" and one[1] != other[1]
+    """Whether two moves lead to the same whichever comes first; of two failures there may be but one."""
+    fail = FAILS in one and FAILS in other
+    return one[0] == other[0] == "lane" and one[1] != other[1] and not fail
 
 
-def drawn_orders(history: History, chooser: Chooser, count: int) -> Explored:
-    """So many runs whose moves are drawn; in each one lane or two lag behind all others."""
+def drawn_orders(
+    history: History, chooser: Chooser, count: int, *, in_pieces: bool = False, failures: int = 0
+) -> Explored:
+    """So many runs whose moves are drawn; in each one lane or two lag behind all others, and failures are rare."""
     explored = Explored(finished=False)
     for _ in range(count):
-        world, trail = World(history), list[Move]()
+        world, trail = World(history, in_pieces=in_pieces, failures=failures), list[Move]()
         slow = {("lane", (*Lane,)[chooser.choose(len(Lane))].name) for _ in range(2)}
         try:
             while moves := world.moves():
-                quick = [move for move in moves if move not in slow]
+                quick = [move for move in moves if move[:2] not in slow and FAILS not in move]
                 if quick and chooser.choose(SLOW_MOVES):
                     moves = quick
                 trail.append(moves[chooser.choose(len(moves))])
@@ -154,4 +171,5 @@ def drawn_orders(history: History, chooser: Chooser, count: int) -> Explored:
         explored.moves += len(trail)
         explored.longest = max(explored.longest, len(trail))
         explored.rows += sum(each.rows for each in world.handed)
+        explored.failed.update(world.failed)
     return explored

@@ -14,11 +14,12 @@ from tenure.backends.executor import Executor
 from tenure.backends.fake import FakeDevice, Scripted
 from tenure.core.arrays import integers
 from tenure.core.config import RowConfig
-from tenure.core.errors import InvariantViolation, TenureError, UnreadableHitError
-from tenure.core.rows.answers import ConsumePlan, SaveReserved, StepBegan, Waiting
+from tenure.core.errors import InvariantViolation, ReadFailedError, TenureError, UnreadableHitError
+from tenure.core.rows.answers import ConsumePlan, ResetAnswered, SaveReserved, StepBegan, Waiting
 from tenure.core.rows.events import (
     ConsumeRequested,
     PolicyRegistered,
+    ResetRequested,
     RowEvent,
     SavePublished,
     SaveRequested,
@@ -38,8 +39,10 @@ from tenure.model_checks.rows.scripts import History
 ITEM_BYTES: Final = 8
 NAMES: Final = ("__hidden_states__", "m", "c", "d", NOTE)
 
+FAILS: Final = "fails"
+"""What a lane is at ends badly."""
 Move: TypeAlias = tuple[str, ...]
-"""`("lane", NAME)`, `("engine", WHAT)`, `("builder", STEP, WHAT)` or `("news",)`."""
+"""`("lane", NAME)`, or with `FAILS` behind it, `("engine", WHAT)`, `("builder", STEP, WHAT)` or `("news",)`."""
 
 
 class Handed(NamedTuple):
@@ -55,10 +58,18 @@ class World:
     Attributes:
         device: where rows move.
         handed: what builders were given.
+        failed: which operations ended badly, in which lanes.
     """
 
-    def __init__(self, history: History) -> None:
-        """Nothing happened."""
+    def __init__(self, history: History, *, in_pieces: bool = False, failures: int = 0) -> None:
+        """Nothing happened.
+
+        Args:
+            history: what the engine does.
+            in_pieces: operations move one row at a time, and others come in between.
+            failures: so many operations of the device may end badly. After a failed write the engine resets the cache,
+                and does no more.
+        """
         old = history.config
         self.config = RowConfig(
             num_blocks=old.num_blocks,
@@ -69,7 +80,7 @@ class World:
             builder_lag_max=old.builder_lag_max,
             gathers_max=1,
         )
-        self.device = FakeDevice(Scripted(()))
+        self.device = FakeDevice(Scripted(()), in_pieces=in_pieces)
         self.executor = Executor(self.device, self.config)
         self.device.listen(self.pump)
         self._names = Names(NAMES)
@@ -78,7 +89,9 @@ class World:
         self._env: Environment = self._truth.nothing((0,), Bounds())
         self._live = {name: np.zeros((self.config.page_rows_max, 1), np.int64) for name in NAMES}
         self._state = RowState.initial(self.config)
+        self._failures_left = failures
         self.handed: list[Handed] = []
+        self.failed: list[str] = []
         self.tell(PolicyRegistered(POLICY))
 
     # --- The machine and its executor ---------------------------------------------------------------------------
@@ -106,8 +119,14 @@ class World:
     def moves(self) -> list[Move]:
         """What may happen now, in a fixed order."""
         found: list[Move] = [("lane", lane.name) for lane in self.device.ready()]
+        if self._failures_left:
+            # What the forward pass writes is no operation of the cache's.
+            could = self.device.could_fail().items()
+            found += [("lane", lane.name, FAILS) for lane, what in could if what != "forward"]
         if self.device.has_news:
             found.append(("news",))
+        if self._state.tables.failure is not None:
+            return [*found, ("engine", "reset")]
         return [*found, *self._engine(), *self._builders()]
 
     def _matters(self, event: RowEvent) -> bool:
@@ -120,7 +139,7 @@ class World:
         try:
             if self._matters(ConsumeRequested(saved.step, asked)):
                 yield "builder", str(saved.step), ", ".join(asked)
-        except UnreadableHitError:
+        except (UnreadableHitError, ReadFailedError):
             yield "builder", str(saved.step), "discard"
 
     def _engine(self) -> Iterator[Move]:
@@ -165,6 +184,10 @@ class World:
         match move:
             case ("lane", name):
                 self.device.advance(Lane[name])
+            case ("lane", name, _):
+                self.failed.append(f"{self.device.could_fail()[Lane[name]]} in {name}")
+                self._failures_left -= 1
+                self.device.advance(Lane[name], fails=True)
             case ("news",):
                 self.device.tell_news()
             case ("engine", "start"):
@@ -177,6 +200,8 @@ class World:
                 assert self._env.plan is not None
                 self.tell(StepDropped(integers([row.slot for row in self._env.plan.rows])))
                 self._env = self._truth.dropped(self._env)
+            case ("engine", "reset"):
+                self._reset()
             case ("engine", _):
                 self._save()
             case ("builder", step, what):
@@ -211,6 +236,13 @@ class World:
         self._env = self._truth.published(self._env)
         for name in live:
             self.device.forward(live[name], np.full((count, 1), -1, np.int64))
+
+    def _reset(self) -> None:
+        """A write failed: whatever was saved is lost, and the engine stops."""
+        if self.tell(ResetRequested()) != ResetAnswered(done=True):
+            raise InvariantViolation("R12", "a reset behind a failed write is refused")
+        self._steps.clear()
+        self._env = self._truth.forgotten(self._env, (0,))
 
     def _consume(self, saved: Saved, what: str) -> None:
         if what == "discard":

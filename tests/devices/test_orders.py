@@ -106,11 +106,12 @@ def test_r20_race_is_found_by_the_search_of_a_small_history(wait: tuple[str, str
 class TwoLanes:
     """A world in which two lanes go on twice each, and the news comes when both are done."""
 
-    def __init__(self, history: History) -> None:
-        del history
+    def __init__(self, history: History, **kinds: Any) -> None:
+        del history, kinds
         self.left = {"COPY": 2, "POOL": 2}
         self.is_told = False
         self.handed: list[Any] = []
+        self.failed: list[str] = []
 
     def moves(self) -> list[Any]:
         """Lanes that are not done; then the news."""
