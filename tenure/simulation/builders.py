@@ -10,6 +10,7 @@ from tenure.core.errors import CopyOutFailedError, InvariantViolation, ReadFaile
 from tenure.joined_cache import JoinedCache
 from tenure.outputs import StepOutputs
 from tenure.simulation.engine import Engine
+from tenure.simulation.handed import HandedOut
 from tenure.simulation.requests import NOTE, Saved, Share, rows_of
 
 
@@ -23,9 +24,9 @@ class Builder:
         is_at_it: whether it has taken a step and is not done with it.
     """
 
-    def __init__(self, cache: JoinedCache, engine: Engine, chooser: Chooser) -> None:
-        """It has taken no step."""
-        self._cache, self._engine, self._chooser = cache, engine, chooser
+    def __init__(self, cache: JoinedCache, engine: Engine, chooser: Chooser, handed: HandedOut) -> None:
+        """It has taken no step; `handed` holds what it is given for a while."""
+        self._cache, self._engine, self._chooser, self._handed = cache, engine, chooser, handed
         self.rows = self.discarded = self.failed_reads = 0
         self.is_at_it = False
 
@@ -79,6 +80,7 @@ class Builder:
             note: Any = found.mm_outputs[NOTE][request]
             if not (np.asarray(note) == saved.note).all():
                 raise InvariantViolation("R02", f"the leftover of step {saved.step} is {note}, and was {saved.note}")
+            self._handed.hold(f"the leftover of step {saved.step} for {request}", np.asarray(note))
 
     def _compare(self, saved: Saved, request: str, name: str, share: Share, found: Any) -> None:
         rows = rows_of(name, share.tokens)[share.first : share.stop]
@@ -91,3 +93,4 @@ class Builder:
             message = f"step {saved.step} hands {request} {wrong} under {name}, of tokens {share.first} to {share.stop}"
             raise InvariantViolation("R02", message)
         self.rows += len(rows)
+        self._handed.hold(f"what step {saved.step} handed {request} under {name}", found)

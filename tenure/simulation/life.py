@@ -11,6 +11,7 @@ from tenure.core.errors import InvariantViolation, OperationFailedError, PageLoc
 from tenure.joined_cache import JoinedCache
 from tenure.simulation.builders import Builder
 from tenure.simulation.engine import ROWS_MAX, Engine
+from tenure.simulation.handed import HandedOut
 from tenure.simulation.requests import BLOCK_SIZE, NOTE
 
 POLICY: Final = RowPolicy(
@@ -77,7 +78,8 @@ class Life:
         )
         self.cache = JoinedCache(config, POLICY, device=self.device)
         self.engine = Engine(self.cache, self.device, chooser, STEPS_MAX, is_short=is_short)
-        self.builders = [Builder(self.cache, self.engine, chooser) for _ in range(BUILDERS)]
+        self.handed = HandedOut()
+        self.builders = [Builder(self.cache, self.engine, chooser, self.handed) for _ in range(BUILDERS)]
         # Each life has lanes that lag, two at most, so that what others may do meanwhile is done.
         self._slow = {(None, *Lane)[chooser.choose(1 + len(Lane))] for _ in range(2)}
         self._actors: list[Iterator[bool]] = []
@@ -104,6 +106,7 @@ class Life:
             self._go_on()
         except Stopped:
             self.is_stuck = True
+        self.handed.let_go()
         self.cache.shutdown()
         self._check_findings()
         if not self.is_stuck:

@@ -270,6 +270,14 @@ def _asides_forgotten(self: Any, command: GatherRows, lease: Lease, part: Any) -
         _gather_part(self, command, lease, part)
 
 
+_tensor = own(FakeDevice, "tensor")
+
+
+def _kept_by_nobody(self: Any, rows: Rows, keep: object) -> Any:
+    del keep
+    return _tensor(self, rows, None)
+
+
 MUTANTS: Final[Mapping[str, RaceMutant]] = MappingProxyType(
     {
         "no-wait-for-the-freeze": RaceMutant(
@@ -384,6 +392,11 @@ MUTANTS: Final[Mapping[str, RaceMutant]] = MappingProxyType(
             lambda: patch.object(executors, "copied_leftover", _left_where_it_is),
             ("leftover",),
             "A leftover is the live output itself.",
+        ),
+        "view-that-keeps-nothing": RaceMutant(
+            lambda: patch.object(FakeDevice, "tensor", _kept_by_nobody),
+            ("since it was handed out",),
+            "A result's buffer is given back, and used again, while a view of it lives.",
         ),
         "asides-forgotten": RaceMutant(
             lambda: patch.object(Gathers, "_gather_part", _asides_forgotten),
