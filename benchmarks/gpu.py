@@ -99,18 +99,16 @@ def measure_steps(requests: int, tokens: int, names: str) -> Stepped:
     """Steps on the current GPU."""
     import torch
 
-    from tenure.backends.cuda import CudaDevice
+    from tenure.backends.cuda import CudaDevice, engine
 
-    gpu: Any = torch
-    output = gpu.zeros(requests * tokens, WIDTH, dtype=gpu.bfloat16, device="cuda")
+    output = torch.zeros(requests * tokens, WIDTH, dtype=torch.bfloat16, device="cuda")
 
     def forward() -> None:
-        gpu.cuda._sleep(KERNEL_CYCLES)
+        engine.long_kernel(KERNEL_CYCLES)
 
-    began, over = (gpu.cuda.Event(enable_timing=True) for _ in range(2))
-    began.record()
+    began = engine.timed_mark()
     forward()
-    over.record()
+    over = engine.timed_mark()
     over.synchronize()
     mine, whole = steps(CudaDevice(), output, forward, requests, tokens, NAMES[names])
     return Stepped(mine, whole, began.elapsed_time(over) * 1e3)
@@ -118,18 +116,15 @@ def measure_steps(requests: int, tokens: int, names: str) -> Stepped:
 
 def bandwidth(mib: int, *, by_index: bool) -> Copied:
     """A copy of so many MiB on the lane COPY from asking to its event, and a plain one on a stream of its own."""
-    import torch
+    from tenure.backends.cuda import CudaDevice, engine
 
-    from tenure.backends.cuda import CudaDevice
-
-    gpu: Any = torch
     rows = mib * 2**20 // (2 * WIDTH)
     device = CudaDevice()
     source, page = (
         device.allocate(memory, rows, (WIDTH,), "bfloat16") for memory in (Memory.DEVICE, Memory.PAGE_LOCKED)
     )
     index = np.random.default_rng(0).permutation(rows).astype(np.int64)
-    stream = gpu.cuda.Stream()
+    stream = engine.make_stream()
 
     def ours() -> None:
         if by_index:
@@ -139,7 +134,7 @@ def bandwidth(mib: int, *, by_index: bool) -> Copied:
         assert device.synchronize(device.record(Lane.COPY), PATIENCE_S)
 
     def plain() -> None:
-        with gpu.cuda.stream(stream):
+        with engine.on_stream(stream):
             page.tensor.copy_(source.tensor, non_blocking=True)
         stream.synchronize()
 
@@ -161,29 +156,27 @@ def timed(once: Callable[[], None]) -> float:
 
 def overlap(mib: int) -> tuple[float, float, float]:
     """Milliseconds on the GPU's timeline since a long kernel began: the copy's beginning, its end, the kernel's end."""
-    import torch
+    from tenure.backends.cuda import CudaDevice, engine
 
-    from tenure.backends.cuda import CudaDevice
-
-    gpu: Any = torch
     rows = mib * 2**20 // (2 * WIDTH)
     device = CudaDevice()
     source, page = (
         device.allocate(memory, rows, (WIDTH,), "bfloat16") for memory in (Memory.DEVICE, Memory.PAGE_LOCKED)
     )
     copying: Any = device._copying  # pyright: ignore[reportPrivateUsage]
-    gpu.cuda.synchronize()
-    began, over, first, last = (gpu.cuda.Event(enable_timing=True) for _ in range(4))
+    for lane in (Lane.COMPUTE, Lane.COPY):
+        assert device.synchronize(device.record(lane), PATIENCE_S)
     frozen = device.record(Lane.COMPUTE)
-    began.record()
-    gpu.cuda._sleep(20 * KERNEL_CYCLES)
-    over.record()
+    began = engine.timed_mark()
+    engine.long_kernel(20 * KERNEL_CYCLES)
+    over = engine.timed_mark()
     device.wait(Lane.COPY, frozen, is_needed=True)
-    first.record(copying)
+    first = engine.timed_mark(copying)
     device.copy(Lane.COPY, Rows(page, 0, rows), Rows(source, 0, rows))
     assert device.synchronize(device.record(Lane.COPY), PATIENCE_S)
-    last.record(copying)
-    gpu.cuda.synchronize()
+    last = engine.timed_mark(copying)
+    for mark in (over, last):
+        mark.synchronize()
     device.close(PATIENCE_S)
     return began.elapsed_time(first), began.elapsed_time(last), began.elapsed_time(over)
 
@@ -192,15 +185,17 @@ def environment() -> str:
     """The GPU, its driver, torch."""
     import torch
 
-    gpu: Any = torch
+    from tenure.backends.cuda import engine
+
+    build: Any = torch.version
     driver = subprocess.run(
         ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],  # noqa: S607
         capture_output=True,
         text=True,
         check=False,
     ).stdout.split("\n")[0]
-    runtime = f"CUDA {gpu.version.cuda}" if gpu.version.cuda else f"ROCm {gpu.version.hip}"
-    return f"{gpu.cuda.get_device_name()}, driver {driver or 'unknown'}, torch {gpu.__version__}, {runtime}"
+    runtime = f"CUDA {build.cuda}" if build.cuda else f"ROCm {build.hip}"
+    return f"{engine.gpu_name()}, driver {driver or 'unknown'}, torch {torch.__version__}, {runtime}"
 
 
 def measure(only: str) -> tuple[Table, dict[str, Any]]:
@@ -240,12 +235,12 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="TEXT", help="only what has it in its name")
     arguments = parser.parse_args()
     try:
-        import torch
+        from tenure.backends.cuda import api, engine
     except ImportError:
         print("no torch here: nothing was measured")
         sys.exit(0)
-    if not torch.cuda.is_available():
-        print("torch.cuda finds no GPU on this machine: nothing was measured")
+    if not engine.num_gpus():
+        print(f"{api.NO_GPU}: nothing was measured")
         sys.exit(0)
     table, figures = measure(arguments.only)
     Console().print(table)

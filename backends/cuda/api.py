@@ -10,6 +10,7 @@ import torch
 
 from tenure.core.errors import OperationFailedError
 
+NO_GPU: Final = "torch.cuda finds no GPU here"
 Stream: TypeAlias = Any
 """An api's own: what is asked of it takes effect in order."""
 
@@ -89,7 +90,7 @@ class TorchCuda:
             OperationFailedError: there is none.
         """
         if not torch.cuda.is_available():
-            raise OperationFailedError("be a CUDA device", "torch.cuda finds no GPU here")
+            raise OperationFailedError("be a CUDA device", NO_GPU)
         self.index: Final = torch.cuda.current_device() if index is None else index
         self._device = torch.device("cuda", self.index)
 

@@ -1,4 +1,4 @@
-"""What stands in for `torch.cuda` where there is no GPU: CPU tensors, and streams that really run beside the caller.
+"""What stands in for torch's GPU calls where there is no GPU: CPU tensors, and streams that run beside the caller.
 
 Each stream is a thread, and its operations take their time. As on a GPU, what a stream does may be asked for and
 still not be done, and an operation that fails there takes the whole device with it.

@@ -13,8 +13,8 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 from tenure import Extended, Finished, OutputCache, RowConfig, RowPolicy, Started  # noqa: E402
-from tenure.backends.cuda import CudaDevice, make_device  # noqa: E402
-from tenure.backends.cuda.api import TorchCuda  # noqa: E402
+from tenure.backends.cuda import CudaDevice, engine, make_device  # noqa: E402
+from tenure.backends.cuda.api import NO_GPU, TorchCuda  # noqa: E402
 from tenure.backends.device import Lane, Memory, Rows  # noqa: E402
 from tenure.core.errors import ForeignTensorError, OperationFailedError  # noqa: E402
 from tests.backends.cuda_runs import DEFECTS, THREADS, ServedDevice, run_defect, run_stress  # noqa: E402
@@ -22,7 +22,7 @@ from tests.facade.engine import FIRST, eventually, layout_of  # noqa: E402
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="torch.cuda finds no GPU on this machine"),
+    pytest.mark.skipif(not engine.num_gpus(), reason=NO_GPU),
 ]
 DTYPES = ("float32", "float16", "bfloat16", "int32", "int64", "uint8", "bool")
 PATIENCE_S = 60.0
@@ -132,12 +132,12 @@ def test_duty1_operations_of_a_host_lane_take_effect_in_order(device: CudaDevice
 def test_duty2_output_is_read_behind_the_forward_pass_and_ahead_of_the_next(device: CudaDevice) -> None:
     """On whatever stream the calling thread works, without waiting for it."""
     output = torch.zeros(4, device="cuda")
-    for stream in (torch.cuda.current_stream(), torch.cuda.Stream()):
+    for stream in (engine.current_stream(), engine.make_stream()):
         # Asking the driver for memory may wait for the GPU.
         frozen = device.allocate(Memory.DEVICE, 4, (), "float32")
-        torch.cuda.synchronize()
-        with torch.cuda.stream(stream):
-            torch.cuda._sleep(LONG_CYCLES)
+        assert all(ended(device, lane) for lane in (Lane.COMPUTE, Lane.COPY))
+        with engine.on_stream(stream):
+            engine.long_kernel(LONG_CYCLES)
             output.fill_(5)
             device.copy(Lane.COMPUTE, all_of(frozen), all_of(device.live("h", output)))
             event = device.record(Lane.COMPUTE)
@@ -153,7 +153,7 @@ def test_duty2_output_is_read_behind_the_forward_pass_and_ahead_of_the_next(devi
 
 def test_duty3_event_completes_when_its_stream_is_there(device: CudaDevice) -> None:
     """Whoever waits decides how long, and may ask again."""
-    torch.cuda._sleep(LONG_CYCLES)
+    engine.long_kernel(LONG_CYCLES)
     event = device.record(Lane.COMPUTE)
 
     assert not device.synchronize(event, 0.001)
@@ -200,7 +200,7 @@ def test_duty8_listener_is_called_behind_every_event(device: CudaDevice) -> None
 def test_duty9_close_leaves_no_thread() -> None:
     """Also while the GPU is at something."""
     device = make_device()
-    torch.cuda._sleep(LONG_CYCLES)
+    engine.long_kernel(LONG_CYCLES)
     device.record(Lane.COMPUTE)
     device.close(PATIENCE_S)
 
@@ -209,7 +209,7 @@ def test_duty9_close_leaves_no_thread() -> None:
 
 def test_r15_tensor_that_lies_elsewhere_is_refused(device: CudaDevice) -> None:
     """A second GPU, if there is one, and the host."""
-    places = ["cpu"] + [f"cuda:{other}" for other in range(1, torch.cuda.device_count())]
+    places = ["cpu"] + [f"cuda:{other}" for other in range(1, engine.num_gpus())]
     for place in places:
         with pytest.raises(ForeignTensorError, match=place):
             device.live("h", torch.zeros(2, device=place))
@@ -217,7 +217,7 @@ def test_r15_tensor_that_lies_elsewhere_is_refused(device: CudaDevice) -> None:
 
 def test_every_gpu_works_whichever_is_current() -> None:
     """The index is in every allocation and stream; the current GPU of other threads does not matter."""
-    for index in range(torch.cuda.device_count()):
+    for index in range(engine.num_gpus()):
         device = make_device({"index": index})
         rows = torch.arange(4.0, device=f"cuda:{index}")
         page, source = host(device, Memory.PAGE_LOCKED, 4), clone(device, rows)
@@ -226,7 +226,7 @@ def test_every_gpu_works_whichever_is_current() -> None:
 
         assert ended(device, Lane.COPY)
         assert [3, 1, 2, 0] == page.tensor.tolist()
-        assert 0 == torch.cuda.current_device()
+        assert 0 == engine.current_gpu()
         device.close(PATIENCE_S)
 
 
@@ -269,14 +269,7 @@ def test_r02_rows_of_every_dtype_come_back_bit_for_bit(dtype: str) -> None:
 def test_r02_static_output_of_a_cuda_graph_is_frozen_at_every_replay() -> None:
     """The same buffer holds the rows of every step; each step's are its own."""
     given = torch.zeros(4, 8, device="cuda")
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        output = given * 2
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        output = given * 2
+    graph, output = engine.captured(lambda: given * 2)
     config = RowConfig(num_blocks=64, block_size=4, page_rows_max=16, pages=4, builder_lag_max=3)
     with OutputCache(config, device=make_device()) as cache:
         steps: list[int] = []
@@ -296,17 +289,17 @@ def test_copies_of_a_save_run_beside_a_long_kernel(device: CudaDevice) -> None:
     """On the GPU's own timeline: the copy begins and ends between the kernel's beginning and its end."""
     source, page = clone(device, torch.ones(2**24, device="cuda")), host(device, Memory.PAGE_LOCKED, 2**24)
     assert ended(device, Lane.COMPUTE)
-    began, over, copied = (torch.cuda.Event(enable_timing=True) for _ in range(3))
     frozen = device.record(Lane.COMPUTE)
-    began.record()
-    torch.cuda._sleep(5 * LONG_CYCLES)
-    over.record()
+    began = engine.timed_mark()
+    engine.long_kernel(5 * LONG_CYCLES)
+    over = engine.timed_mark()
     device.wait(Lane.COPY, frozen, is_needed=True)
     device.copy(Lane.COPY, all_of(page), all_of(source))
     assert ended(device, Lane.COPY)
     assert not over.query()
-    copied.record(device._copying)  # pyright: ignore[reportPrivateUsage]
-    torch.cuda.synchronize()
+    copied = engine.timed_mark(device._copying)  # pyright: ignore[reportPrivateUsage]
+    for mark in (over, copied):
+        mark.synchronize()
 
     assert 0 < began.elapsed_time(copied) < began.elapsed_time(over)
     assert bool((page.tensor == 1).all())

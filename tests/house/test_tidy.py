@@ -24,6 +24,7 @@ FILES = [
 PYTHON = [file for file in FILES if file.suffix == ".py"]
 PRODUCT = [file for file in PYTHON if file.parts[0] in ("core", "spec", "backends", "model_checks", "tenure")]
 TEXT = [file for file in FILES if file.suffix in (".py", ".md", ".toml") or file.name == "Makefile"]
+SCRIPTS = [file for file in FILES if file.suffix == ".sh"]
 LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
 LINK_NAMES = ("core", "spec", "backends", "model_checks")
@@ -91,10 +92,19 @@ def test_core_and_spec_print_nothing() -> None:
 
 
 def test_torch_cuda_is_spoken_to_in_one_folder() -> None:
-    """What a GPU does is behind the port; whoever reads device data elsewhere waits for it there."""
-    speakers = {file.parent.as_posix() for file in PRODUCT if "torch.cuda" in read(file)}
+    """What a GPU does is behind the port; whoever reads device data elsewhere waits for it there; tests too."""
+    named = re.compile(r"torch\s*\.\s*cuda|torch[\"' ]+,\s*[\"']cuda|from\s+torch\s+import[^\n]*\bcuda\b")
+    files = [file for file in (*TEXT, *SCRIPTS) if file != Path(__file__).relative_to(ROOT)]
+    by_name = {file.parent.as_posix() for file in files if named.search(read(file))}
+    by_attribute = {file.parent.as_posix() for file in PYTHON if any(map(is_of_cuda, ast.walk(ast.parse(read(file)))))}
 
-    assert {"backends/cuda"} == speakers
+    assert {"backends/cuda"} == by_name == by_attribute
+
+
+def is_of_cuda(node: ast.AST) -> bool:
+    """Whether something of a module `cuda` that hangs on a name is asked for: `gpu.cuda.Stream`, whatever `gpu` is."""
+    parent = node.value if isinstance(node, ast.Attribute) else None
+    return isinstance(parent, ast.Attribute) and parent.attr == "cuda" and isinstance(parent.value, ast.Name)
 
 
 def test_every_page_has_one_title() -> None:
@@ -128,7 +138,7 @@ def test_no_module_is_dead() -> None:
         package, _, name = module.rpartition(".")
         patterns = (
             rf"(from|import) {re.escape(module)}\b",
-            rf"from {re.escape(package)} import [^\n]*\b{name}\b",
+            rf"from {re.escape(package)} import (\([^)]*|[^\n]*)\b{name}\b",
         )
         if module not in entry_points and not any(re.search(pattern, everything) for pattern in patterns):
             is_package = file.name == "__init__.py"
