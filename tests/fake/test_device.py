@@ -380,6 +380,18 @@ def struck(kind: FaultKind) -> tuple[FakeDevice, npt.NDArray[Any], FakeBuffer]:
     return device, np.array([1]), target
 
 
+@pytest.mark.parametrize("rows", [2**50, 2**62])
+def test_duty5_memory_that_this_machine_has_not_is_refused_and_none_is_held(rows: int) -> None:
+    """By the error that an executor can act on, with no fault asked for."""
+    device = FakeDevice()
+    for memory in Memory:
+        with pytest.raises(OperationFailedError, match=f"allocate {rows} rows"):
+            device.allocate(memory, rows, (256,), "float32")
+
+    assert not device.held
+    assert 1 == device.allocate(Memory.DEVICE, 1, (), "int64").number
+
+
 def test_faults_that_a_call_tells_at_once() -> None:
     """An operation, and an allocation."""
     device, live, target = struck("call")
