@@ -193,6 +193,7 @@ def test_duty_9_close_leaves_no_thread_and_events_that_were_not_reached_stay_ope
 
 def test_duty_9_close_ends_what_is_under_way_and_begins_nothing_more() -> None:
     """A shutdown waits for one operation, not for all that are asked for."""
+    before = set(threading.enumerate())
     device = CpuDevice(worker=True, tensors="numpy")
     source, target = buffer_of(1), buffer_of(7)
     held = stop(device)
@@ -202,7 +203,7 @@ def test_duty_9_close_ends_what_is_under_way_and_begins_nothing_more() -> None:
     device.close(20.0)
 
     assert [7] == content(target)
-    assert "tenure-cpu-worker" not in {thread.name for thread in threading.enumerate()}
+    assert not set(threading.enumerate()) - before
 
 
 def test_duty_5_memory_that_is_not_there_is_an_error_of_the_port(device: CpuDevice) -> None:

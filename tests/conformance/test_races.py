@@ -21,6 +21,7 @@ NAMED: Final = {
     "asides-forgotten": ROWS,
     "chunk-copied-twice": ANY_ORDER,
     "gather-never-told": EDGES,
+    "view-that-keeps-nothing": "D6.tensor-keeps-alive",
 }
 """The checks of those that no pinned trace shows: what failing takes long, or rows that only longer histories have."""
 BEYOND: Final = frozenset({"scratch-let-go", "asides-let-go"})
