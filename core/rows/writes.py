@@ -166,7 +166,7 @@ def _end(edit: Edit, number: WriteId, write: Write) -> None:
     tables = edit.tables
     write_lets_go(edit, write.page)
     _unlist(edit, number, write)
-    edit.put(tables.writes, number, write._replace(phase=WritePhase.WRITTEN, page=-1, clones=()))
+    edit.put(tables.writes, number, write._replace(phase=WritePhase.WRITTEN))
     reads.release_host_rows(edit, number)
 
 

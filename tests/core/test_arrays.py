@@ -54,6 +54,15 @@ def test_integers_that_are_none_are_refused(given: object) -> None:
         integers(given)  # type: ignore[arg-type]
 
 
+def test_integers_may_be_the_greatest_of_64_bits_with_a_sign() -> None:
+    """Whatever kind they come as; one more would become negative."""
+    greatest = 2**63 - 1
+
+    assert [greatest] == integers(np.array([greatest], np.uint64)).tolist()
+    with pytest.raises(TypeError, match=r"^expected whole numbers that fit 64 bits with a sign$"):
+        integers(np.array([greatest + 1], np.uint64))
+
+
 @pytest.mark.parametrize("given", [3, [[1, 2]], np.zeros((2, 2), np.int64)])
 def test_integers_of_another_shape_are_refused(given: object) -> None:
     """One number a row, in one row."""

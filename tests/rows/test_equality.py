@@ -161,12 +161,24 @@ def test_r17_chunks_of_writes_that_are_gone_make_no_difference() -> None:
     assert one.key() == other.key()
 
 
+def test_r17_slots_that_no_chunk_has_make_no_difference() -> None:
+    """They were those of such a chunk, and stand behind the slots of all others."""
+    one, other = tables(), tables()
+    for found, slot in ((one, 6), (other, 7)):
+        found.chunk_slots[len(found.chunk_slots) :] = np.array([[slot]], dtype=np.int64)
+
+    assert one.key() == other.key()
+
+
 def test_r17_clones_that_nobody_holds_make_no_difference() -> None:
-    """Likewise."""
+    """Likewise; of what one holds, they would."""
     one, other = tables(), tables()
     for found in (one, other):
-        moved("clones", 2, by=-int(found.clones[0:][2, 0]))(found)
+        moved("clones", 2, by=1 - int(found.clones[0:][2, 0]))(found)
     moved("clones", 1)(other)
+    assert one.key() != other.key()
+    for found in (one, other):
+        moved("clones", 2, by=-1)(found)
 
     assert one.key() == other.key()
 
