@@ -151,6 +151,15 @@ def test_r17_states_that_differ_where_no_event_looks_are_equal(what: str) -> Non
     assert one.key() == other.key()
 
 
+def test_r17_states_of_one_run_hash_differently() -> None:
+    """A search keeps thousands of them in a set."""
+    states = [RowState.initial(CONFIG, copying=True)]
+    for event in EVENTS:
+        states.append(transition(states[-1], event).state)
+
+    assert len(states) == len({hash(state) for state in states})
+
+
 def test_r17_chunks_of_writes_that_are_gone_make_no_difference() -> None:
     """They stay in their table until it is tidied up."""
     one, other = tables(), tables()
