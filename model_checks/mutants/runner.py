@@ -184,7 +184,9 @@ def hunt_all(
     found: dict[int, Hunt] = {}
     with ThreadPoolExecutor(workers) as pool:
         try:
-            futures = {pool.submit(_hunt, processes, mutants[place], budget_s, is_forked=is_forked): place for place in order}
+            futures = {
+                pool.submit(_hunt, processes, mutants[place], budget_s, is_forked=is_forked): place for place in order
+            }
             for future in as_completed(futures):
                 found[futures[future]] = hunted = future.result()
                 if done is not None:

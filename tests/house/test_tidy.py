@@ -43,6 +43,16 @@ def test_product_modules_can_be_read_in_one_sitting() -> None:
     assert not long
 
 
+def test_no_module_is_hidden_from_the_repository() -> None:
+    """A pattern of `.gitignore` that means one folder hides every folder of that name: no clone has what works here."""
+    folders = ("core", "spec", "backends", "model_checks", "tenure", "tests", "benchmarks", "examples", "docs")
+    listed = ["git", "ls-files", "--others", "--ignored", "--exclude-standard", "--", *folders]
+    found = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    hidden = [line for line in found if line.endswith(".py")]
+
+    assert not hidden
+
+
 def functions(file: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Every function of a module."""
     for node in ast.walk(ast.parse(read(file))):
