@@ -104,10 +104,12 @@ class _Search:
         Raises:
             _Wrong: something is, or may never end well.
         """
-        explored, world, trail = self.explored, self._make(), [*prefix]
-        for move in prefix:
-            world.make(move)
+        explored, world, trail = self.explored, self._make(), list[Move]()
         try:
+            # The last move of a prefix is made here for the first time.
+            for move in prefix:
+                trail.append(move)
+                world.make(move)
             while True:
                 moves = world.moves()
                 due, sleeping = self._due(world, moves, sleeping)

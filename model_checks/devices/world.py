@@ -14,13 +14,14 @@ from tenure.backends.executor import Executor
 from tenure.backends.fake import FakeDevice, Scripted
 from tenure.core.arrays import integers
 from tenure.core.config import RowConfig
-from tenure.core.errors import InvariantViolation, ReadFailedError, TenureError, UnreadableHitError
+from tenure.core.errors import InvariantViolation, ReadFailedError, TenureError, UnreadableHitError, WriteFailedError
 from tenure.core.rows.answers import ConsumePlan, ResetAnswered, SaveReserved, StepBegan, Waiting
 from tenure.core.rows.events import (
     ConsumeRequested,
     PolicyRegistered,
     ResetRequested,
     RowEvent,
+    SaveCancelled,
     SavePublished,
     SaveRequested,
     StepConsumed,
@@ -232,7 +233,13 @@ class World:
             self.device.forward(live[name], np.array(codes, dtype=np.int64)[:, None])
         assert isinstance(reserved, SaveReserved)
         self.executor.freeze(reserved.step, reserved.page, live)
-        self.tell(SavePublished(reserved.step))
+        try:
+            self.tell(SavePublished(reserved.step))
+        except WriteFailedError:
+            # R12: another write's failure was told since the reservation.
+            self.executor.abandon_freeze(reserved.step)
+            self.tell(SaveCancelled(reserved.step))
+            return
         self._env = self._truth.published(self._env)
         for name in live:
             self.device.forward(live[name], np.full((count, 1), -1, np.int64))

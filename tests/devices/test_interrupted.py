@@ -6,9 +6,10 @@ from unittest.mock import patch
 import pytest
 
 from tenure.backends.fake import FakeDevice, Seeded
+from tenure.core.errors import InvariantViolation
 from tenure.model_checks.devices.histories import OF_DEVICES
 from tenure.model_checks.devices.orders import commutes, drawn_orders, every_order
-from tenure.model_checks.devices.world import FAILS
+from tenure.model_checks.devices.world import FAILS, World
 from tenure.model_checks.rows.plans import AT_ONCE
 from tenure.model_checks.rows.scripts import ALL, C, H, History, arrive, ends, last, step
 from tests.devices.test_orders import DEFERRED, LARGER, ONE_STEP, SMALL
@@ -124,6 +125,44 @@ def test_failure_that_is_passed_on_to_nobody_is_found_by_a_failure_alone() -> No
     assert "" == without.found
     assert "hands out" in with_one.found
     assert any(FAILS in move for move in with_one.trail)
+
+
+def test_r12_save_whose_publication_meets_a_failure_is_cancelled() -> None:
+    """The failure of an earlier write is told between reservation and publication: no fault, and nothing is left."""
+    world = World(LARGER["scatters-in-order"], failures=1)
+    first_step = (("engine", "start"), ("engine", "save"), ("builder", "1", "discard"), ("engine", "start"))
+    until_scattered = (("lane", "COMPUTE"), ("lane", "COPY"), ("news",))
+    for move in first_step:
+        while move not in world.moves():
+            world.make(next(each for each in until_scattered if each in world.moves()))
+        world.make(move)
+    while ("lane", "POOL", FAILS) not in world.moves():
+        world.make(next(each for each in until_scattered if each in world.moves()))
+    world.make(("lane", "POOL", FAILS))
+
+    world.make(("engine", "save"))
+
+    assert ("engine", "reset") in world.moves()
+    while moves := world.moves():
+        world.make(moves[-1])
+    world.check_end()
+
+
+def test_move_that_is_wrong_at_once_is_told_with_its_trail() -> None:
+    """Also where it is the last move of a prefix, which nothing was gone on from."""
+    advance = FakeDevice.advance
+
+    def advanced(device: FakeDevice, lane: Any, *, fails: bool = False) -> None:
+        if fails:
+            raise InvariantViolation("R20", "it failed")
+        advance(device, lane)
+
+    with patch.object(FakeDevice, "advance", advanced):
+        explored = every_order(ONE_STEP, failures=1)
+
+    assert "R20: it failed" == explored.found
+    assert FAILS in explored.trail[-1]
+    assert not any(FAILS in move for move in explored.trail[:-1])
 
 
 def test_two_failures_do_not_commute() -> None:
