@@ -180,6 +180,8 @@ class World:
             raise InvariantViolation("R15", f"{' '.join(move)} raised {type(error).__name__}: {error}") from error
         if self.device.findings:
             raise InvariantViolation("R20", str(self.device.findings[0]))
+        if self._state.tables.failure is not None and all(each.endswith(Lane.GATHER.name) for each in self.failed):
+            raise InvariantViolation("R12", f"a write failed, and nothing has but a read: {', '.join(self.failed)}")
 
     def _make(self, move: Move) -> None:
         match move:

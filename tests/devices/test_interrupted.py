@@ -148,6 +148,25 @@ def test_r12_save_whose_publication_meets_a_failure_is_cancelled() -> None:
     world.check_end()
 
 
+def test_r12_scatter_that_needs_the_gather_it_is_ordered_behind_is_found_by_a_failure_alone() -> None:
+    """A read that fails costs its request, and not the write whose rows come to the same slots."""
+    wait = FakeDevice.wait
+
+    def waited(device: FakeDevice, lane: Any, event: Any, *, is_needed: bool) -> None:
+        del is_needed
+        wait(device, lane, event, is_needed=True)
+
+    history = SMALL["hit-of-the-slot-that-its-step-writes"]
+    with patch.object(FakeDevice, "wait", waited):
+        explored = every_order(history, failures=1)
+
+    without = every_order(history, failures=1, moments_max=explored.moments + 1)
+
+    assert "R12" == explored.found[:3]
+    assert any(FAILS in move for move in explored.trail)
+    assert "" == without.found, without.trail
+
+
 def test_move_that_is_wrong_at_once_is_told_with_its_trail() -> None:
     """Also where it is the last move of a prefix, which nothing was gone on from."""
     advance = FakeDevice.advance
