@@ -24,6 +24,7 @@ from tenure.model_checks.explorer import (
     ProgressLine,
     RefusedError,
     ScopeResult,
+    Snapshot,
     Verdict,
     closing_block,
     junit_text,
@@ -118,10 +119,17 @@ def _search(scopes: Sequence[Scope], options: CheckOptions) -> Run:
     """The results, as many as there are when somebody interrupts."""
     known: dict[str, ScopeResult] = {}
     progress = _Progress(is_wanted=options.show_progress)
+    asked: list[int] = []
 
     def done(result: ScopeResult) -> None:
         known[result.name] = result
         progress.done(result)
+        _end_if(asked)
+
+    def told(snapshot: Snapshot) -> None:
+        _end_if(asked)
+        if options.show_progress:
+            progress(snapshot)
 
     began, interrupted = time.monotonic(), False
     how = Options(
@@ -131,8 +139,8 @@ def _search(scopes: Sequence[Scope], options: CheckOptions) -> Run:
         resume=options.resume,
     )
     try:
-        with _ended_as_by_ctrl_c():
-            run_scopes(scopes, options.workers, how, progress=progress if options.show_progress else None, done=done)
+        with _ended_by_signals(asked):
+            run_scopes(scopes, options.workers, how, progress=told, done=done)
     except KeyboardInterrupt:
         interrupted = True
     finally:
@@ -142,14 +150,25 @@ def _search(scopes: Sequence[Scope], options: CheckOptions) -> Run:
     return Run(tuple(scopes), tuple(results), claims_of(scopes), seconds, options.workers, interrupted)
 
 
+def _end_if(asked: Sequence[int]) -> None:
+    """Python drops what is raised in a weak reference's callback, among others: who was asked to end still does."""
+    if asked:
+        raise KeyboardInterrupt
+
+
 @contextmanager
-def _ended_as_by_ctrl_c() -> Generator[None]:
-    """A search that a job's time limit ends tells what is known, too."""
+def _ended_by_signals(asked: list[int]) -> Generator[None]:
+    """A search that a job's time limit ends tells what is known, as one that Ctrl-C ends does.
+
+    Args:
+        asked: gets the signals that came.
+    """
     searching = os.getpid()
 
     def end(number: int, frame: FrameType | None) -> None:
         del frame
         if os.getpid() == searching:
+            asked.append(number)
             raise KeyboardInterrupt
         # A process that was forked meanwhile ends as it would have.
         signal.signal(number, signal.SIG_DFL)
@@ -158,11 +177,15 @@ def _ended_as_by_ctrl_c() -> Generator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, end)
+    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, end)}
+    # Whoever ignores Ctrl-C goes on doing so.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, end)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class _Progress(ProgressLine):

@@ -7,8 +7,9 @@ import numpy as np
 
 from tenure.backends.capabilities import Capability
 from tenure.backends.conformance.bench import Array
+from tenure.backends.conformance.orders import failed_event
 from tenure.backends.conformance.registry import check
-from tenure.backends.conformance.rig import HOST, ROWS, CheckFailedError, Held, Rig, index_of, source_of
+from tenure.backends.conformance.rig import HOST, LANES_BEHIND, ROWS, CheckFailedError, Held, Rig, index_of, source_of
 from tenure.backends.device import Lane, Memory, Rows, Tensor
 from tenure.core.arrays import Integers
 from tenure.core.rows.names import ITEM_BYTES
@@ -168,7 +169,7 @@ def index_forms(rig: Rig) -> None:
 
 @check("D5.sizes", "copies, sources and indexes are of any size")
 def sizes(rig: Rig) -> None:
-    """Copies of 5 MiB and of more than 4096 rows; indexes of 1, 65, 1000 and 5000 rows into 40,000."""
+    """Copies of 5 MiB and of more than 4096 rows; indexes of 1 to 30,000 rows into 40,000."""
     for rows, row_shape in ((1280, (1024,)), (5000, (3,))):
         source = rig.put(Memory.DEVICE, rig.values(rows, row_shape))
         target = rig.put(Memory.PAGEABLE, rig.values(rows, row_shape))
@@ -179,15 +180,18 @@ def sizes(rig: Rig) -> None:
         rig.end(Lane.COPY)
         rig.expect(target, source.values, f"copy of {rows} rows of float32{list(row_shape)}")
     pool = rig.put(Memory.PAGEABLE, rig.values(40_000))
-    for count in (1, 65, 1000, 5000):
-        target = rig.put(Memory.PAGEABLE, rig.values(count))
-        rig.device.zero_rows(Lane.GATHER, target.rows)
+    for count in (1, 65, 1000, 5000, 30_000):
+        # A row before and one behind those that are meant stay as they are.
+        target = rig.put(Memory.PAGEABLE, rig.values(count + 2))
+        meant = Rows(target.buffer, 1, count + 1)
+        rig.device.zero_rows(Lane.GATHER, meant)
         index = rig.random.permutation(40_000)[:count]
-        rig.device.gather_rows(Lane.GATHER, target.rows, pool.buffer, index_of(index.tolist()))
+        rig.device.gather_rows(Lane.GATHER, meant, pool.buffer, index_of(index.tolist()))
         rig.end(Lane.GATHER)
-        rig.expect(target, pool.values[index], f"gather_rows by an index of {count} rows into 40000")
+        target.values[1:-1] = pool.values[index]
+        rig.expect(target, target.values, f"gather_rows by an index of {count} rows into 40000")
     for lane in (Lane.POOL, Lane.GATHER):
-        for count in (65, 5000):
+        for count in (65, 5000, 30_000):
             source = rig.put(Memory.PAGEABLE, rig.values(count))
             index = rig.random.permutation(40_000)[:count]
             rig.device.scatter_rows(lane, pool.buffer, index_of(index.tolist()), source.rows)
@@ -236,10 +240,30 @@ def describe(rig: Rig) -> None:
 @check("D5.freed-never-touched", "a buffer is never used after `free`, and no two buffers share memory")
 def freed_never_touched(rig: Rig) -> None:
     """Canaries in buffers that live, while others come and go beside them."""
+    _come_and_go(rig, lambda _: None, "others were freed and allocated")
+
+
+@check(
+    "D5.memory-outlives-failures",
+    "no two buffers share memory, whatever has failed before",
+    Capability.FAULTS,
+)
+def memory_outlives_failures(rig: Rig) -> None:
+    """The same, with an operation that fails before every other allocation, in each lane by turns."""
+
+    def fail(number: int) -> None:
+        if number % 2:
+            failed_event(rig, LANES_BEHIND[number // 2 % len(LANES_BEHIND)], is_over=True)
+
+    _come_and_go(rig, fail, "operations failed, and others were freed and allocated")
+
+
+def _come_and_go(rig: Rig, before: Callable[[int], None], what: str) -> None:
     device = rig.device
     live: list[Held] = []
     for number in range(24):
-        memory = (Memory.PAGEABLE, Memory.PAGE_LOCKED)[number % 2]
+        before(number)
+        memory = (Memory.PAGEABLE, Memory.PAGE_LOCKED)[number // 2 % 2]
         values = rig.values()
         buffer = device.allocate(memory, ROWS, (3,), "float32")
         source = rig.put(Memory.DEVICE, values)
@@ -250,7 +274,7 @@ def freed_never_touched(rig: Rig) -> None:
         if number % 3 == 2:
             device.free(live.pop(0).buffer)
         for each in live:
-            rig.expect(each, each.values, "a buffer that nothing was asked of, while others were freed and allocated")
+            rig.expect(each, each.values, f"a buffer that nothing was asked of, while {what}")
     for each in live:
         device.free(each.buffer)
 

@@ -172,21 +172,41 @@ def _wait_pairs() -> tuple[tuple[Lane, Lane], ...]:
 
 @check("D3.wait-orders-lanes", "a wait makes a lane go no further until an event has ended")
 def wait_orders_lanes(rig: Rig) -> None:
-    """The second lane reads what the first wrote last, and overwrites what it read first."""
+    """The second lane reads what the first wrote last, and overwrites what it read first, needed or not."""
     device = rig.device
-    for first, second in _wait_pairs() * ROUNDS:
+    for number, (first, second) in product(range(ROUNDS), _wait_pairs()):
+        is_needed = number % 2 == 0
         sources, targets = load(rig, first)
         out = rig.put(Memory.PAGEABLE, rig.values(BIG_ROWS, BIG_SHAPE))
         again = rig.put(Memory.PAGEABLE, rig.values(BIG_ROWS, BIG_SHAPE))
         busy(rig, first, sources, targets)
         event = device.record(first)
-        device.wait(second, event, is_needed=True)
+        device.wait(second, event, is_needed=is_needed)
         device.copy(second, out.rows, targets[-1].rows)
         device.copy(second, targets[-1].rows, again.rows)
         rig.end(second)
-        what = f"lane {second.name} waits for an event of lane {first.name}"
+        what = (
+            f"lane {second.name} waits for an event of lane {first.name} {'with' if is_needed else 'without'} is_needed"
+        )
         rig.expect(out, sources[(LOAD - 1) % 2].values, f"{what}, and reads what that wrote")
         rig.expect(targets[-1], again.values, f"{what}, and writes over it")
+
+
+@check("D3.every-wait-holds", "of several waits in a row each holds, in whatever order their events complete")
+def every_wait_holds(rig: Rig) -> None:
+    """One of two events comes late; the lane that waits for both reads what lies before it."""
+    device = rig.device
+    both = ((Lane.GATHER, (Lane.COPY, Lane.POOL)), (Lane.POOL, (Lane.COPY, Lane.GATHER)))
+    for (second, firsts), late, is_needed in product(both, (0, 1), (True, False)):
+        sources, targets = load(rig, firsts[late])
+        out = rig.put(Memory.PAGEABLE, rig.values(BIG_ROWS, BIG_SHAPE))
+        busy(rig, firsts[late], sources, targets)
+        for event in [device.record(first) for first in firsts]:
+            device.wait(second, event, is_needed=is_needed)
+        device.copy(second, out.rows, targets[-1].rows)
+        rig.end(second)
+        what = f"lane {second.name} waits for lanes {' and '.join(each.name for each in firsts)}"
+        rig.expect(out, sources[(LOAD - 1) % 2].values, f"{what}, of which {firsts[late].name} comes late")
 
 
 @check("D3.wait-orders-the-forward-pass", "a wait makes a lane go no further until an event has ended")

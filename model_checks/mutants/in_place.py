@@ -105,6 +105,7 @@ def _functions_of(path: str) -> dict[tuple[str, int], list[FunctionType]]:
     """The functions of a file that are alive, wherever they are kept, by name and first line."""
     found: dict[tuple[str, int], list[FunctionType]] = {}
     for each in gc.get_objects():
-        if isinstance(each, FunctionType) and each.__code__.co_filename == path:
+        # Not `isinstance`, which asks objects for their class, and some warn when they are asked.
+        if type(each) is FunctionType and each.__code__.co_filename == path:
             found.setdefault((each.__code__.co_qualname, each.__code__.co_firstlineno), []).append(each)
     return found

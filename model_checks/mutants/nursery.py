@@ -1,9 +1,9 @@
 """Trials in forks of one process that has imported everything: most faults are found before a core would be imported."""
 
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from signal import SIG_DFL, SIGINT, signal
+from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, pthread_sigmask
 from threading import Lock
 from typing import Any
 
@@ -31,7 +31,7 @@ class Nursery:
             with theirs, self._lock:
                 if self._is_over:
                     return None
-                process.start()
+                _start(process)
                 self._running.add(process)
             try:
                 return ours.recv() if ours.poll(timeout_s) else None
@@ -51,9 +51,18 @@ class Nursery:
                 process.kill()
 
 
+def _start(process: BaseProcess) -> None:
+    # An interrupt of the terminal is for whoever asks, who then ends the trials; they, and what they are forked from,
+    # inherit that it is blocked, and have no last words about it. Starting the tracker would unblock it.
+    resource_tracker.ensure_running()
+    before = pthread_sigmask(SIG_BLOCK, {SIGINT})
+    try:
+        process.start()
+    finally:
+        pthread_sigmask(SIG_SETMASK, before)
+
+
 def _try(answer: Connection, mutant: Mutant, budget_s: float) -> None:
-    # Whoever asked ends this process; a line of its own about that would be one too many.
-    signal(SIGINT, SIG_DFL)
     try:
         plant_in_place(mutant.module, mutant.old, mutant.new)
         answer.send(try_scope(mutant.scope, budget_s, mutant.id))

@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import weakref
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -17,6 +19,7 @@ from tenure.model_checks.blocks.scopes import SCOPES as BLOCK_SCOPES
 from tenure.model_checks.explorer import run_scopes
 from tenure.model_checks.explorer.toys import Slots
 from tenure.model_checks.joined.scopes import SCOPES as JOINED_SCOPES
+from tenure.model_checks.model import Scope
 from tenure.model_checks.rows.scopes import SCOPES as ROW_SCOPES
 from tenure.model_checks.scopes import MODULES, all_scopes, chosen, claims_of
 from tests.checking import toys as toy_family
@@ -145,6 +148,35 @@ def test_check_that_is_interrupted_keeps_what_is_known_and_is_undetermined(
     assert 3 == result.exit_code
     assert "PROVED       toys/proved" in result.output
     assert "falls short: toys/paid: UNDETERMINED: interrupted before it was known" in result.output
+
+
+def test_interrupt_that_python_drops_ends_the_check_at_the_next_news(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is raised in a weak reference's callback is printed and forgotten."""
+
+    class Thing:
+        pass
+
+    def dropped(found: list[Scope], *arguments: Any, **more: Any) -> None:
+        monkeypatch.setattr("sys.unraisablehook", lambda _: None)
+        thing = Thing()
+        kept = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
+        del thing
+        assert kept() is None
+        for scope in found:
+            run_scopes([scope], *arguments, **more)
+
+    monkeypatch.setattr(checking, "run_scopes", dropped)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        result = invoke("check", "--no-progress", "--workers", "1")
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert 3 == result.exit_code
+    assert "PROVED       toys/proved" in result.output
+    assert "UNDETERMINED: interrupted before it was known" in result.output
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])

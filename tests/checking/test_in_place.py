@@ -192,4 +192,4 @@ def test_hunt_that_is_interrupted_says_nothing_and_leaves_nobody() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60, start_new_session=True
     )
 
-    assert ("interrupted\n", "") == (run.stdout, run.stderr)
+    assert ("", "interrupted\n") == (run.stderr, run.stdout)

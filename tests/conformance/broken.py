@@ -18,7 +18,7 @@ from tenure.backends.cpu.device import CpuBuffer
 from tenure.backends.cpu.worker import CpuEvent
 from tenure.backends.device import Device, Lane, Listener, Memory, Rows
 from tenure.backends.fake import FailingDevice, Seeded
-from tenure.backends.fake.operations import FakeEvent
+from tenure.backends.fake.operations import FakeEvent, Wait
 from tenure.backends.leftovers import is_list
 from tenure.core.arrays import Integers
 from tenure.core.errors import OperationFailedError
@@ -141,6 +141,25 @@ class NoWait(Emulated):
             super().wait(lane, event, is_needed=is_needed)
 
 
+class WaitsForWhatItNeeds(Emulated):
+    """A wait without is_needed is none."""
+
+    def wait(self, lane: Lane, event: FakeEvent, *, is_needed: bool) -> None:
+        if is_needed:
+            super().wait(lane, event, is_needed=is_needed)
+
+
+class LastWaitAlone(Emulated):
+    """Of waits in a row only the last holds."""
+
+    def wait(self, lane: Lane, event: FakeEvent, *, is_needed: bool) -> None:
+        with self._lock:
+            items = self._lanes[lane]
+            if items and isinstance(items[-1], Wait):
+                items.pop()
+        super().wait(lane, event, is_needed=is_needed)
+
+
 class NoComputeWait(Emulated):
     """The forward pass waits for nothing."""
 
@@ -236,6 +255,36 @@ class GatherTooFar(Inline):
         super().gather_rows(lane, target, source, index)
         if 0 < target.stop < len(target.buffer.array) and len(source.array):
             target.buffer.array[target.stop] = source.array[0]
+
+
+class LongGatherTooFar(Inline):
+    """A gather of many rows writes one row too many."""
+
+    def gather_rows(self, lane: Lane, target: Rows, source: CpuBuffer, index: Integers) -> None:
+        super().gather_rows(lane, target, source, index)
+        if len(index) > 1000 and target.stop < len(target.buffer.array):
+            target.buffer.array[target.stop] = source.array[index[-1]]
+
+
+class LentTwiceAfterFailure(Inline):
+    """When something has failed, page-locked memory that is in use is lent again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: CpuBuffer | None = None
+        self._has_failed = False
+
+    def fail(self, lane: Lane) -> None:
+        super().fail(lane)
+        self._has_failed = True
+
+    def allocate(self, memory: Memory, rows: int, row_shape: tuple[int, ...], dtype: str) -> CpuBuffer:
+        buffer, last = super().allocate(memory, rows, row_shape, dtype), self._last
+        if memory is Memory.PAGE_LOCKED:
+            if self._has_failed and last is not None and last.array.shape == buffer.array.shape:
+                buffer = CpuBuffer(last.array, dtype)
+            self._last = buffer
+        return buffer
 
 
 class ScatterInOrder(Inline):
@@ -540,6 +589,10 @@ BROKEN: Final[Mapping[str, Broken]] = MappingProxyType(
         ),
         "waits ignored": Broken(NoWait, "D3.wait-orders-lanes", "waits for an event"),
         "waits ignored, controlled": Broken(NoWait, "D3.waiting-lane-stands-still", "goes on", CONTROLLED),
+        "waits that need nothing ignored": Broken(
+            WaitsForWhatItNeeds, "D3.wait-orders-lanes", "without is_needed, and reads"
+        ),
+        "the last wait alone": Broken(LastWaitAlone, "D3.every-wait-holds", "comes late"),
         "the forward pass does not wait": Broken(
             NoComputeWait, "D3.wait-orders-the-forward-pass", "frozen onto and copied from"
         ),
@@ -561,6 +614,12 @@ BROKEN: Final[Mapping[str, Broken]] = MappingProxyType(
             _of(FailureAlwaysPassedOn), "D4.wait-unneeded-goes-on", "does not need", FAULTS
         ),
         "a gather of one row too far": Broken(_of(GatherTooFar), "D5.only-its-rows", "gather_rows"),
+        "a long gather of one row too far": Broken(
+            _of(LongGatherTooFar), "D5.sizes", "gather_rows by an index of 5000"
+        ),
+        "memory lent twice": Broken(
+            _of(LentTwiceAfterFailure), "D5.memory-outlives-failures", "operations failed", FAULTS
+        ),
         "a scatter in order": Broken(_of(ScatterInOrder), "D5.table-pool", "scatter in lane POOL"),
         "a zeroed buffer": Broken(_of(ZeroOfEverything), "D5.only-its-rows", "zero_rows"),
         "an index read from its start": Broken(_of(IndexFromItsStart), "D5.index-forms", "gather_rows"),

@@ -25,7 +25,7 @@ from tenure.model_checks.rows.scopes import HISTORIES
 from tenure.model_checks.rows.scripts import ALL, C, H, History, arrive, ends, last, step
 from tests.fake.race_mutants import own
 
-MOMENTS: Final = 40
+MOMENTS: Final = 25
 MOMENTS_OF_A_NIGHT: Final = 4_000
 ONE_STEP: Final = History("", (step(arrive("a"), rows="a:0:1", to=[ALL]), last(*ends("a"))))
 DEFERRED: Final = History("", (step(arrive("a"), rows="a:0:1", emits=(C,), to=[AT_ONCE]), last(*ends("a"))))
