@@ -10,7 +10,7 @@ MUTATE_STAMP := $(VENV)/.installed-mutate
 WORKERS ?= 2
 REPORT ?= build/report
 PYTEST := pytest -q -n auto --dist worksteal -m "not slow"
-CORE_TESTS := $(addprefix tests/,core blocks rows joined spec facade stateful house/test_docs.py)
+CORE_TESTS := $(addprefix tests/,core blocks rows joined house/test_docs.py)
 # Modules or functions that `make mutmut` keeps to, as patterns: ONLY='core.rows.claims*'
 ONLY ?= core.*
 MUTANTS = $(foreach pattern,$(ONLY),'tenure.$(pattern)')
@@ -23,7 +23,7 @@ demo: $(RUNTIME_STAMP)
 		--visibility scheduled --builder-lag 3 --abort-rate 0.05 --preempt-rate 0.05
 	$(BIN)/tenure check --scope smoke --workers $(WORKERS)
 
-# The tests of the core must reach all of it; measuring that takes as long again, so the others are not measured.
+# The core's own tests must reach all of it; measuring that takes as long again, so the others are not measured.
 test: $(STAMP)
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m $(PYTEST) $(CORE_TESTS)
