@@ -10,7 +10,15 @@ from tenure.backends.conformance import facade_checks, machine_checks
 from tenure.backends.conformance.cache_registry import CACHE_CHECKS, CacheCapability, CacheCheck, CacheRig
 from tenure.backends.conformance.cache_subjects import MachineMaker
 from tenure.backends.conformance.report import Coverage, Report, Result, Verdict
-from tenure.backends.conformance.runner import TIMEOUT_S, Found, check_expected, chosen_of, in_time, result_of
+from tenure.backends.conformance.runner import (
+    TIMEOUT_S,
+    Found,
+    check_expected,
+    chosen_of,
+    command_again,
+    in_time,
+    result_of,
+)
 
 MODULES: Final = (machine_checks, facade_checks)
 """Whose import registers the checks."""
@@ -62,7 +70,7 @@ def check_cache(
         if each.capability in claimed:
             run = partial(_run, each, make_cache, seed, timeout_s, coverage)
             found = in_time(run, PATIENCE * timeout_s)
-        repeat = f"tenure conform-cache {by} --only {each.id} --seed {seed}"
+        repeat = command_again(f"tenure conform-cache {by}", each.id, seed, timeout_s)
         repeat += "" if is_child else f" --capability {each.capability.title}"
         results.append(result_of(each, found, expected.get(each.id), repeat, coverage))
         on_result(results[-1])

@@ -79,7 +79,7 @@ def check_device(
             run = partial(_run, each, make_device, seed, timeout_s, claimed, coverage)
             patience = PATIENCE * (OF_TRACES if each.takes_control else 1)
             found = in_time(run, patience * timeout_s)
-        repeat = f"tenure conform {name} --only {each.id} --seed {seed}"
+        repeat = command_again(f"tenure conform {name}", each.id, seed, timeout_s)
         repeat += "".join(f" --capability {one}" for one in _needed(each, claimed))
         result = result_of(each, found, expected.get(each.id), repeat, coverage)
         on_result(result)
@@ -107,6 +107,12 @@ class Named(Protocol):
     def level(self) -> str:
         """What it belongs to."""
         ...
+
+
+def command_again(command: str, check_id: str, seed: int, timeout_s: float) -> str:
+    """The command line that runs one check as it was run."""
+    patience = "" if timeout_s == TIMEOUT_S else f" --timeout {timeout_s:g}"
+    return f"{command} --only {check_id} --seed {seed}{patience}"
 
 
 def result_of(one: Named, found: Found, expected: str | None, repeat: str, coverage: Sequence[Coverage]) -> Result:

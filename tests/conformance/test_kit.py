@@ -137,6 +137,7 @@ def test_time_out_is_unknown_and_no_pass() -> None:
 
     assert Verdict.UNKNOWN is report.verdict
     assert "did not complete in 0.5 s" in report.results[0].message
+    assert report.results[0].repeat.endswith("--seed 0 --timeout 0.5")
 
 
 class Hangs(CpuDevice):
