@@ -80,7 +80,7 @@ deep: $(STAMP)
 	HYPOTHESIS_PROFILE=deep TENURE_STRESS_STEPS=200000 $(BIN)/python -m pytest -q tests/stateful tests/walks
 
 # For nights: every small change of the core, against the tests that are quick. Survivors are shown; one that nobody argued
-# fails. A mutant that was tried stays decided until its function changes; naming it in ONLY tries it again.
+# fails. A mutant that was tried stays decided until its function or the configuration changes; ONLY tries again.
 mutmut: $(MUTATE_STAMP)
 	HYPOTHESIS_PROFILE=mutation $(BIN)/mutmut run --max-children $(WORKERS) $(if $(filter-out core.*,$(ONLY)),$(MUTANTS))
 	@$(MAKE) --no-print-directory mutmut-survivors
