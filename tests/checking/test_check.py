@@ -158,10 +158,16 @@ def test_interrupt_that_python_drops_ends_the_check_at_the_next_news(
     class Thing:
         pass
 
+    def printed(_: object) -> None:
+        pass
+
+    def interrupt(_: "weakref.ref[Thing]") -> None:
+        signal.raise_signal(signal.SIGINT)
+
     def dropped(found: list[Scope], *arguments: Any, **more: Any) -> None:
-        monkeypatch.setattr("sys.unraisablehook", lambda _: None)
+        monkeypatch.setattr("sys.unraisablehook", printed)
         thing = Thing()
-        kept = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
+        kept = weakref.ref(thing, interrupt)
         del thing
         assert kept() is None
         for scope in found:

@@ -10,7 +10,8 @@ from tenure import RowConfig
 
 def config(**changes: Any) -> RowConfig:
     """A small one."""
-    return RowConfig(**{"num_blocks": 8, "block_size": 4, "page_rows_max": 8, **changes})
+    settings: dict[str, Any] = {"num_blocks": 8, "block_size": 4, "page_rows_max": 8, **changes}
+    return RowConfig(**settings)
 
 
 @pytest.mark.parametrize(
