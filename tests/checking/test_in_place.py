@@ -181,6 +181,8 @@ def test_hunt_that_is_interrupted_says_nothing_and_leaves_nobody() -> None:
     """Ctrl-C reaches every process of the group."""
     code = (
         "import os, signal, threading\n"
+        # Whoever runs the tests in the background ignores Ctrl-C, and so would this.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from tenure.model_checks.mutants.runner import hunt_all, mutants_named\n"
         "threading.Timer(4, lambda: os.killpg(0, signal.SIGINT)).start()\n"
         "try:\n"

@@ -74,7 +74,7 @@ def test_levels_and_counterexamples_are_those_of_shortest_paths(edges: Edges, wr
         assert sum(len(edges[state]) for state in far) == found.transitions
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(graphs(60), st.frozensets(st.integers(30, 59), max_size=1))
 def test_any_number_of_processes_says_the_same_of_any_graph(edges: Edges, wrong: frozenset[int]) -> None:
     """With chunks of three states, and states that travel as soon as parts differ at all."""

@@ -46,8 +46,17 @@ def test_golden_folder_has_files() -> None:
     assert FILES, f"no block_ops_*.jsonl in {golden_folder()}"
 
 
-@pytest.mark.parametrize("make", [Core, BlockOracle], ids=["core", "oracle"])
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    ("path", "make"),
+    [
+        *(pytest.param(path, Core, id=f"{path.stem}-core") for path in FILES),
+        # The oracle is slow: all but a third of the files are for nights.
+        *(
+            pytest.param(path, BlockOracle, id=f"{path.stem}-oracle", marks=[pytest.mark.slow] if number % 3 else [])
+            for number, path in enumerate(FILES)
+        ),
+    ],
+)
 def test_golden_operations_are_answered_as_by_the_seed(path: Path, make: Callable[[BlockConfig], Subject]) -> None:
     """Answers, hashes, counts and events of the seed, over random operations."""
     lines = [json.loads(line) for line in path.read_text().splitlines()]

@@ -242,7 +242,9 @@ def test_without_checks_nothing_is_checked(write_trace: WriteTrace, monkeypatch:
 # --- Real traces ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "percent"), [("conversation", 36.6), ("synthetic", 63.8)])
+@pytest.mark.parametrize(
+    ("name", "percent"), [pytest.param("conversation", 36.6, marks=pytest.mark.slow), ("synthetic", 63.8)]
+)
 def test_the_best_possible_hit_rate_of_real_traces_is_reached(tmp_path: Path, name: str, percent: float) -> None:
     """Nothing is lost that could be shared: partial last blocks, which have no hash, are all that never hits."""
     source = SHARED / "traces" / f"mooncake_{name}_trace.jsonl"
