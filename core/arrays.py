@@ -1,6 +1,6 @@
 """Read-only arrays inside values, and values that are equal by what they hold."""
 
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -37,13 +37,17 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
+_PLAIN: Final = frozenset((int, bool, str, type(None)))
+"""What compares and hashes as it is, looked for first since most values are of these types."""
+
+
 def content(value: Any) -> Any:
     """A value as something that compares and hashes, arrays included."""
     if isinstance(value, np.ndarray):
         array = cast("npt.NDArray[Any]", value)
         return (array.dtype.str, array.shape, array.tobytes())
     if isinstance(value, tuple):
-        return tuple(map(content, value))  # pyright: ignore[reportUnknownArgumentType]
+        return tuple([each if type(each) in _PLAIN else content(each) for each in value])  # pyright: ignore
     return value
 
 

@@ -4,6 +4,9 @@ A cell is one row of one buffer under one name. A row is known by what made it: 
 the token tree whose last token it belongs to; so a row that is handed out says whose it is.
 """
 
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from marshal import dumps  # noqa: TID251 - in memory only; its version 2 writes equal values alike
 from typing import Final, NamedTuple
 
 from tenure.spec.rows.jobs import LEFTOVER
@@ -54,6 +57,32 @@ def buffer_of(code: int) -> Buffer:
     return Buffer(_KINDS[code >> _NUMBER_BITS], code & (1 << _NUMBER_BITS) - 1)
 
 
+class Cells(dict[int, int]):
+    """Per cell what it holds; never changed once it is part of a ghost: what is asked of it is worked out once."""
+
+    def refilled(self, rows: Mapping[int, int]) -> "Cells":
+        """The same cells, some of them with other rows."""
+        twin = Cells(self)
+        twin.update(rows)
+        twin.rooms, twin.buffers = self.rooms, self.buffers
+        return twin
+
+    @cached_property
+    def code(self) -> bytes:
+        """The same for equal cells, and for no others."""
+        return dumps(tuple(sorted(self.items())), 2)
+
+    @cached_property
+    def rooms(self) -> frozenset[int]:
+        """Buffers with the names under which they have rows, each as one number."""
+        return frozenset(cell >> _ROW_BITS for cell in self)
+
+    @cached_property
+    def buffers(self) -> frozenset[int]:
+        """The buffers that are there."""
+        return frozenset(room >> _NAME_BITS for room in self.rooms)
+
+
 class Names:
     """The names of a scope, numbered: registered names, then leftovers."""
 
@@ -72,6 +101,11 @@ class Names:
             msg = f"{place} has a row that the checker's cells have no room for"
             raise ValueError(msg)
         return (buffer_code(place.buffer) << _NAME_BITS | self._number[place.name]) << _ROW_BITS | place.row
+
+    def under(self, buffer: int, rooms: Iterable[int]) -> frozenset[str]:
+        """The names under which a buffer has rows, of those that `Cells.rooms` tells."""
+        mask = (1 << _NAME_BITS) - 1
+        return frozenset(self.names[room & mask] for room in rooms if room >> _NAME_BITS == buffer)
 
     def place(self, cell: int) -> Place:
         """What a number stands for."""

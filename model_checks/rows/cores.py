@@ -26,8 +26,10 @@ from tenure.core.rows.tables import CLONE_FREEZE, Tables, record_key
 from tenure.core.rows.view import RowCounters, RowView
 from tenure.model_checks.model import NOTHING, Broken, Marks
 from tenure.model_checks.rows.antecedents import exercised, exercised_by_refusal
+from tenure.model_checks.rows.cells import buffer_code
 from tenure.model_checks.rows.indexes import wrong_indexes
 from tenure.spec.rows.goals import GOALS
+from tenure.spec.rows.memory import Buffer
 from tenure.spec.rows.rule import RowObservation
 from tenure.spec.rows.rules import (
     broken_refusal,
@@ -74,9 +76,10 @@ class Core:
         return tuple(f"{what}: {found}" for what, found in held.items() if found)
 
     @cached_property
-    def free_pages(self) -> tuple[int, ...]:
-        """The pages that nobody holds."""
-        return tuple(number for number, holders in enumerate(self.view.pages) if not holders)
+    def free_pages(self) -> frozenset[int]:
+        """The buffers of the pages that nobody holds."""
+        free = (number for number, holders in enumerate(self.view.pages) if not holders)
+        return frozenset(buffer_code(Buffer("page", number)) for number in free)
 
 
 class CoreStep(NamedTuple):
@@ -103,6 +106,7 @@ class Shorthand:
     def __init__(self) -> None:
         """None yet."""
         self._known: dict[int, tuple[object, bytes]] = {}
+        self._codes: dict[Hashable, bytes] = {}
         self._contents: dict[bytes, Hashable] = {}
 
     def __call__(self, record: object) -> bytes:
@@ -120,7 +124,10 @@ class Shorthand:
         Raises:
             AssertionError: two contents have one digest, so that the search would take one for the other.
         """
-        code = blake2b(repr(content).encode(), digest_size=16).digest()
+        known = self._codes.get(content)
+        if known is not None:
+            return known
+        code = self._codes[content] = blake2b(repr(content).encode(), digest_size=16).digest()
         if self._contents.setdefault(code, content) != content:
             msg = "two states of the machine have one digest: the search would take them for one"
             raise AssertionError(msg)
@@ -236,7 +243,8 @@ class Cores:
         number = self._by_content.get(key)
         if number is None:
             return state.view()
-        return replace(self.all[number].view, counters=RowCounters(**state.tables.counters))
+        known, counters = self.all[number].view, RowCounters(**state.tables.counters)
+        return known if known.counters == counters else replace(known, counters=counters)
 
     def _refused(self, core: int, record: Core, event: RowEvent, error: TenureError) -> CoreStep:
         """A raise changes nothing: a state that does not copy itself is looked at again."""

@@ -9,8 +9,8 @@ that has none may carry commands out one at a time.
 A command stays in the list until the machine knows of its end: until then a later one may be unordered with it.
 """
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Sequence, Set
+from typing import Final, NamedTuple
 
 from tenure.core.errors import InvariantViolation
 from tenure.core.rows.commands import (
@@ -25,16 +25,13 @@ from tenure.core.rows.commands import (
 )
 from tenure.core.rows.names import NameId
 from tenure.model_checks.model import Broken
-from tenure.model_checks.rows.cells import BUFFER_SHIFT, POISON, Names, buffer_code, buffer_of
+from tenure.model_checks.rows.cells import BUFFER_SHIFT, POISON, Cells, Names, buffer_code, buffer_of
 from tenure.model_checks.rows.work import Reader, Work
 from tenure.spec.rows.jobs import POOL, job_of
 from tenure.spec.rows.memory import Buffer, Place
 
-Cells: TypeAlias = dict[int, int]
-"""Per cell what it holds; never changed once it is part of a ghost."""
-
-FAILED: Final = -1
-"""The progress of a command that ended badly."""
+FAILED: Final = 1 << 16
+"""The progress of a command that ended badly: more than that of any that did not."""
 
 
 class Op(NamedTuple):
@@ -58,7 +55,7 @@ class Op(NamedTuple):
     @property
     def has_ended(self) -> bool:
         """Whether it runs no more."""
-        return self.progress == FAILED or self.progress >= self.work.pieces
+        return self.progress >= self.work.pieces
 
 
 class Ghost(NamedTuple):
@@ -88,11 +85,10 @@ class _Rooms:
 
     @property
     def buffers(self) -> frozenset[Buffer]:
-        return frozenset(buffer_of(code) for code in {cell >> BUFFER_SHIFT for cell in self._cells})
+        return frozenset(map(buffer_of, self._cells.buffers))
 
     def names(self, buffer: Buffer) -> frozenset[str]:
-        code = buffer_code(buffer)
-        return frozenset(self._names.place(cell).name for cell in self._cells if cell >> BUFFER_SHIFT == code)
+        return self._names.under(buffer_code(buffer), self._cells.rooms)
 
 
 class Device:
@@ -105,8 +101,9 @@ class Device:
     def __init__(self, names: Names, num_slots: int, *, in_pieces: bool) -> None:
         """For a pool of `num_slots` rows under these names."""
         self._names, self._num_slots, self.in_pieces = names, num_slots, in_pieces
-        # What commands are as work, by the objects, which are kept so that no other object gets their place.
-        self._works: dict[tuple[int, int], tuple[Work, RowCommand, Live]] = {}
+        # What commands are as work, by the objects, which are kept so that no other object gets their place, and by
+        # what is there, where memory has a say in it.
+        self._works: dict[tuple[int, int, frozenset[int] | None], tuple[Work, RowCommand, Live]] = {}
 
     # --- Issue ------------------------------------------------------------------------------------------------
 
@@ -129,15 +126,14 @@ class Device:
         return settled(Ghost(tuple(ops), cells)), broken
 
     def _work(self, command: RowCommand, cells: Cells, live: Live) -> Work:
-        """A command as work, made once where memory has no say in it."""
-        key = id(command), id(live)
+        """A command as work, made once."""
+        key = id(command), id(live), cells.rooms if isinstance(command, CopyDeferred | ReleaseBuffers) else None
         known = self._works.get(key)
         if known is not None:
             return known[0]
         outputs = live.rows if isinstance(command, FreezeRows) else live.notes if isinstance(command, CopyPage) else {}
         work = Work(command, job_of(command, _Rooms(self._names, cells), outputs), self._names)
-        if not isinstance(command, CopyDeferred | ReleaseBuffers):
-            self._works[key] = work, command, live
+        self._works[key] = work, command, live
         return work
 
     @staticmethod
@@ -156,32 +152,29 @@ class Device:
 
     def _allocated(self, command: RowCommand, work: Work, cells: Cells, broken: list[Broken]) -> Cells:
         """Room for what is filled; pool rows are there since their name was registered, pages always."""
-        fresh = cells.copy()
+        fills = set[int]() if isinstance(command, ScatterRows) else set(work.writes)
         if isinstance(command, FreezeRows):
             for each in command.registers:
-                for slot in range(self._num_slots):
-                    fresh.setdefault(self._names.cell(Place(POOL, each.name, slot)), POISON)
-        if not isinstance(command, ScatterRows):
-            for cell in work.writes:
-                fresh.setdefault(cell, POISON)
-        missing = [cell for cell in (*work.reads, *work.writes) if cell not in fresh]
-        if missing:
+                fills.update(self._names.cell(Place(POOL, each.name, slot)) for slot in range(self._num_slots))
+        if fresh := fills.difference(cells):
+            cells = Cells(cells)
+            cells.update(dict.fromkeys(fresh, POISON))
+        if missing := work.uses.difference(cells):
             place = self._names.place(min(missing))
             broken.append(Broken("R20", f"{work.label} uses {place}, which is not allocated"))
-        there = {cell >> BUFFER_SHIFT for cell in fresh}
-        broken += [
-            Broken("R20", f"{work.label} frees {buffer_of(buffer)}, which is not there")
-            for buffer in sorted(work.frees - there)
-        ]
-        return fresh
+        if work.frees:
+            broken += [
+                Broken("R20", f"{work.label} frees {buffer_of(buffer)}, which is not there")
+                for buffer in sorted(work.frees - cells.buffers)
+            ]
+        return cells
 
     def read_by(self, ghost: Ghost, reader: Reader) -> tuple[Ghost, list[Broken]]:
         """A builder begins to copy out."""
         broken = races(reader, 0, ghost.ops)
         broken += [
             Broken("R20", f"{reader.label} reads {self._names.place(cell)}, which is not allocated")
-            for cell in sorted(reader.reads)
-            if cell not in ghost.cells
+            for cell in sorted(reader.reads.difference(ghost.cells))
         ]
         return Ghost((*ghost.ops, Op(reader, 0, 0)), ghost.cells), broken
 
@@ -233,7 +226,7 @@ class Device:
         op = ghost.ops[place]
         work = op.work
         pieces = range(op.progress, op.progress + 1) if self.in_pieces else range(op.progress, work.pieces)
-        cells, broken = ghost.cells.copy(), list[Broken]()
+        cells, fresh, broken = ghost.cells, dict[int, int](), list[Broken]()
         for piece in pieces:
             if piece < len(work.moves):
                 source, target = work.moves[piece]
@@ -241,22 +234,21 @@ class Device:
                 if value == POISON:
                     found = f"{work.label} reads {self._names.place(source)}, which holds no row"
                     broken.append(Broken("R02", found))
-                cells[target] = value
+                fresh[target] = value
             elif piece < len(work.moves) + len(work.fills):
                 value, target = work.fills[piece - len(work.moves)]
-                cells[target] = value
+                fresh[target] = value
         ops = _replaced(ghost.ops, place, op._replace(progress=pieces.stop))
-        ghost = Ghost(ops, cells)
+        ghost = Ghost(ops, cells.refilled(fresh) if fresh else cells)
         return settled(ghost) if pieces.stop >= work.pieces else ghost, broken
 
     @staticmethod
     def fail(ghost: Ghost, place: int) -> Ghost:
         """End a command badly: what it should have written holds nothing. A gather behind a lost preserve fails too."""
         op = ghost.ops[place]
-        cells = ghost.cells.copy()
+        cells = ghost.cells
         if op.work.kind != "ScatterRows":
-            for cell in op.work.writes:
-                cells[cell] = POISON
+            cells = cells.refilled(dict.fromkeys(op.work.writes, POISON))
         ops = list(_replaced(ghost.ops, place, op._replace(progress=FAILED)))
         for other, each in enumerate(ops):
             is_lost = each.work.kind == "GatherRows" and each.work.read == op.work.read and not each.progress
@@ -296,11 +288,7 @@ class Device:
     @staticmethod
     def freed(ghost: Ghost, buffers: frozenset[int]) -> Ghost:
         """Buffers go: a builder took them, or nobody holds the page any more."""
-        if not any(cell >> BUFFER_SHIFT in buffers for cell in ghost.cells):
-            return ghost
-        return Ghost(
-            ghost.ops, {cell: value for cell, value in ghost.cells.items() if cell >> BUFFER_SHIFT not in buffers}
-        )
+        return Ghost(ghost.ops, remaining(ghost.cells, buffers))
 
     @staticmethod
     def renumbered(ghost: Ghost, numbers: dict[int, int]) -> Ghost:
@@ -319,10 +307,10 @@ def settled(ghost: Ghost) -> Ghost:
     Nobody can tell when: what is gone, or about to go, may not be used by whatever is issued later, and what was issued
     before is ordered. With a release go the commands that only filled what is gone now.
     """
-    releases = [(place, op) for place, op in enumerate(ghost.ops) if op.work.kind == "ReleaseBuffers"]
+    releases = [(place, op) for place, op in enumerate(ghost.ops) if op.work.frees]
     if not releases:
         return ghost
-    ended = sum(1 << place for place, op in enumerate(ghost.ops) if op.has_ended)
+    ended = sum([1 << place for place, op in enumerate(ghost.ops) if op.progress >= op.work.pieces])
     gone, freed = 0, set[int]()
     for place, op in releases:
         if not op.behind & ~ended:
@@ -330,12 +318,19 @@ def settled(ghost: Ghost) -> Ghost:
             freed |= op.work.frees
     if not gone:
         return ghost
-    cells = {cell: value for cell, value in ghost.cells.items() if cell >> BUFFER_SHIFT not in freed}
-    there = {cell >> BUFFER_SHIFT for cell in cells}
+    cells = remaining(ghost.cells, freed)
     for place, op in enumerate(ghost.ops):
-        if op.has_ended and op.work.done is None and _answer(op) is None and not op.work.buffers & there:
+        ended_now = op.has_ended and op.work.done is None and _answer(op) is None
+        if ended_now and op.work.buffers.isdisjoint(cells.buffers):
             gone |= 1 << place
     return Ghost(_without(ghost.ops, gone), cells)
+
+
+def remaining(cells: Cells, buffers: Set[int]) -> Cells:
+    """The cells that stay when buffers go; the same object if none goes."""
+    if cells.buffers.isdisjoint(buffers):
+        return cells
+    return Cells({cell: value for cell, value in cells.items() if cell >> BUFFER_SHIFT not in buffers})
 
 
 def races(work: Work, behind: int, ops: Sequence[Op]) -> list[Broken]:
@@ -372,10 +367,14 @@ def _replaced(ops: tuple[Op, ...], place: int, op: Op) -> tuple[Op, ...]:
 
 def _without(ops: tuple[Op, ...], gone: int) -> tuple[Op, ...]:
     """The ops that stay, and who is behind whom among them."""
-    kept = [(1 << place, op) for place, op in enumerate(ops) if not gone >> place & 1]
-    found: list[Op] = []
-    for _, op in kept:
-        old = op.behind
-        behind = sum(1 << place for place, (bit, _) in enumerate(kept) if old & bit) if old else 0
-        found.append(op if behind == old else Op(op.work, op.number, behind, *op[3:]))
-    return tuple(found)
+    kept = [*ops]
+    while gone:
+        place = gone.bit_length() - 1
+        gone ^= 1 << place
+        del kept[place]
+        before = (1 << place) - 1
+        for later in range(place, len(kept)):
+            op = kept[later]
+            if op.behind > before:
+                kept[later] = Op(op.work, op.number, op.behind & before | op.behind >> 1 & ~before, *op[3:])
+    return tuple(kept)

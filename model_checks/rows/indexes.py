@@ -42,11 +42,6 @@ def _listed(tables: Tables) -> list[int]:
     return [number for numbers in tables.writes_of.values() for number in numbers]
 
 
-def _is_waited_for(write: Write) -> bool:
-    """Its request ended, and it is not on the host."""
-    return write.ended and write.phase in (WritePhase.QUEUED, WritePhase.COPYING)
-
-
 def _is_open(write: Write) -> bool:
     """A deferred write of a live request that has not reached the pool."""
     return not write.ended and write.phase not in (WritePhase.WRITTEN, WritePhase.FAILED)

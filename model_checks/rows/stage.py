@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, cast
 from tenure.core.config import RowConfig, RowPolicy
 from tenure.core.rows.names import HIDDEN
 from tenure.model_checks.model import Broken, Event, Judged, Taken
-from tenure.model_checks.rows.cells import Names, buffer_code, row_code
+from tenure.model_checks.rows.cells import Cells, Names, row_code
 from tenure.model_checks.rows.cores import Cores, CoreStep
 from tenure.model_checks.rows.environment import (
     Bounds,
@@ -22,7 +22,6 @@ from tenure.model_checks.rows.environment import (
 from tenure.model_checks.rows.ghost import Device, Ghost, Live
 from tenure.model_checks.rows.plans import NOTE, POLICY, Program, StepPlan
 from tenure.model_checks.rows.telling import cell_changes, show_row, view_changes
-from tenure.spec.rows.memory import Buffer
 
 NO_OUTPUTS: Final = Live({}, {})
 
@@ -117,7 +116,7 @@ class RowsStage:
 
     def initial(self) -> Iterable[State]:
         """Nothing happened."""
-        return [State(0, Ghost((), {}), self._one(self._truth.nothing(self._program.first(), self._bounds)))]
+        return [State(0, Ghost((), Cells()), self._one(self._truth.nothing(self._program.first(), self._bounds)))]
 
     def _one(self, env: Environment) -> Environment:
         """The object that stands for all equal environments."""
@@ -129,8 +128,10 @@ class RowsStage:
         code = self._codes.get(id(env))
         if code is None:
             code = self._codes[id(env)] = blake2b(repr(env).encode(), digest_size=16).digest()
-        ops = tuple((op.work.code, *op[1:]) for op in ghost.ops)
-        return self.cores.all[core].code + code + dumps((ops, tuple(sorted(ghost.cells.items()))), 2)
+        ops: list[object] = []
+        for work, *rest in ghost.ops:
+            ops += (work.code, *rest)
+        return self.cores.all[core].code + code + dumps(ops, 2) + ghost.cells.code
 
     def pack(self, state: State) -> object:
         """The machine's state itself, and the rest."""
@@ -160,8 +161,7 @@ class RowsStage:
             broken += tuple(found)
         if step.numbers is not None:
             ghost = self._device.renumbered(ghost, step.numbers)
-            if free := self.cores.all[step.core].free_pages:
-                ghost = self._device.freed(ghost, frozenset(buffer_code(Buffer("page", page)) for page in free))
+            ghost = self._device.freed(ghost, self.cores.all[step.core].free_pages)
         return Taken(State(step.core, ghost, env if env is state.env else self._one(env)), step.marks, broken)
 
     def _live(self, env: Environment) -> Live:

@@ -1,7 +1,6 @@
 """Commands as work on cells: what they read, write and free, and what they answer."""
 
 from collections.abc import Iterable
-from functools import cached_property
 from hashlib import blake2b
 
 from tenure.core.rows.commands import (
@@ -27,14 +26,19 @@ class Work:
     Attributes:
         moves, fills: cells to copy from and to; values that are made here, and where to.
         frees: buffers that go.
-        reads, writes: the cells that it uses.
+        reads, writes, uses: the cells that it reads, that it writes, and both.
+        buffers: the buffers that it uses.
+        at: those, and the ones that go.
         early, done, failed: answers due at once, at its end, and at a bad end.
         label: how stories name it.
         pieces: in how many pieces it can be carried out.
+        code: sixteen bytes that stand for it in encoded states.
     """
 
     __slots__ = (
-        "__dict__",
+        "at",
+        "buffers",
+        "code",
         "done",
         "early",
         "failed",
@@ -46,6 +50,9 @@ class Work:
         "moves",
         "pieces",
         "read",
+        "reads",
+        "uses",
+        "writes",
     )
 
     def __init__(self, command: RowCommand, job: Job, names: Names) -> None:
@@ -58,31 +65,22 @@ class Work:
         self.read = command.read if isinstance(command, PreserveRows | GatherRows | ScheduleGather) else 0
         self.early, self.done, self.failed = _answers(command)
         self.label = _label(command, self.frees)
+        self._number([target for _, target in self.moves] + [target for _, target in self.fills])
+
+    def _number(self, writes: Iterable[int]) -> None:
+        """Work out what is asked of it again and again."""
         self.pieces = max(1, len(self.moves) + len(self.fills))
-
-    @cached_property
-    def reads(self) -> frozenset[int]:
-        """The cells that it reads."""
-        return frozenset(source for source, _ in self.moves)
-
-    @cached_property
-    def writes(self) -> frozenset[int]:
-        """The cells that it writes."""
-        return frozenset([target for _, target in self.moves] + [target for _, target in self.fills])
-
-    @cached_property
-    def buffers(self) -> frozenset[int]:
-        """The buffers that it uses."""
-        return frozenset(cell >> BUFFER_SHIFT for cell in self.reads | self.writes)
-
-    @cached_property
-    def code(self) -> bytes:
-        """Sixteen bytes that stand for it in encoded states."""
+        self.reads, self.writes = frozenset(source for source, _ in self.moves), frozenset(writes)
+        self.uses = self.reads | self.writes
+        self.buffers = frozenset(cell >> BUFFER_SHIFT for cell in self.uses)
+        self.at = self.buffers | self.frees
         text = repr((self.kind, self.moves, self.fills, sorted(self.frees), self.early, self.done, self.failed))
-        return blake2b(text.encode(), digest_size=16).digest()
+        self.code = blake2b(text.encode(), digest_size=16).digest()
 
     def conflict(self, other: "Work") -> str | None:
         """What both use, one of them writing or freeing it; None if they may run side by side."""
+        if self.at.isdisjoint(other.at):
+            return None
         cells = (self.writes & (other.writes | other.reads)) | (self.reads & other.writes)
         if cells:
             return f"cell {min(cells)}"
@@ -101,12 +99,7 @@ class Reader(Work):
         self.moves, self.fills, self.frees = tuple((cell, -1) for cell in cells), (), frozenset[int]()
         self.early, self.done, self.failed = (), None, None
         self.label = f"the builder of step {step}"
-        self.pieces = max(1, len(self.moves))
-
-    @cached_property
-    def writes(self) -> frozenset[int]:
-        """It writes nothing."""
-        return frozenset()
+        self._number(())
 
 
 def _answers(command: RowCommand) -> tuple[tuple[CommandAnswer, ...], CommandAnswer | None, CommandAnswer | None]:

@@ -28,6 +28,7 @@ from tenure.core.rows.events import (
 from tenure.core.rows.names import HIDDEN
 from tenure.model_checks.model import Event
 from tenure.model_checks.rows.breaking import BreakingModel
+from tenure.model_checks.rows.cells import Cells
 from tenure.model_checks.rows.cores import CoreStep
 from tenure.model_checks.rows.engine_calls import RowsCalls
 from tenure.model_checks.rows.environment import (
@@ -45,7 +46,7 @@ from tenure.model_checks.rows.stage import Call, State, saved_of, with_saved, wi
 from tenure.model_checks.traces.answering import Asked, asked_of, without_ended
 from tenure.model_checks.traces.machines import PlainCores
 
-NOBODY: Ghost = Ghost((), {})
+NOBODY: Ghost = Ghost((), Cells())
 NAMES = (HIDDEN, "m", "c", "d", NOTE)
 
 

@@ -1,6 +1,7 @@
 """R06 and R08: who holds which page, and what the device clones cost."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 from tenure.core.rows.commands import CopyPage, FreezeRows, ReleaseBuffers
 from tenure.core.rows.events import (
@@ -165,8 +166,7 @@ def _clones_have_holders(view: RowView) -> Finding:
     for number, clone in view.clones.items():
         if clone.holders < 1:
             return f"clone {number} is charged and has {clone.holders} holders"
-    held = Counter(clone for read in view.reads.values() for clone in read.clones)
-    held.update(clone for write in view.fenced.values() for clone in write.clones)
+    held = Counter(clone for clones in _held_clones(view) for clone in clones)
     for number, count in held.items():
         if number not in view.clones or view.clones[number].holders < count:
             return f"clone {number} is held {count} times by reads and fenced writes, and is {view.clones.get(number)}"
@@ -216,22 +216,27 @@ def _new_clones(seen: RowObservation) -> Finding:
     return None
 
 
+def _held_clones(view: RowView) -> Iterator[tuple[CloneId, ...]]:
+    """The clones that each read, and each write behind a reset, holds."""
+    yield from (read.clones for read in view.reads.values())
+    yield from (write.clones for write in view.fenced.values())
+
+
 def _holders(seen: RowObservation) -> Finding:
     then, now, event = seen.before, seen.after, seen.event
+    if isinstance(event, SavePublished):
+        return _shared(seen)
     change = {number: -clone.holders for number, clone in then.clones.items()}
     for number in change.keys() & now.clones.keys():
         change[number] += now.clones[number].holders
     for view, sign in ((now, -1), (then, 1)):
-        held = [read.clones for read in view.reads.values()] + [write.clones for write in view.fenced.values()]
-        for clones in held:
+        for clones in _held_clones(view):
             for clone in clones:
                 change[clone] = change.get(clone, 0) + sign
     moved = {number: count for number, count in change.items() if count}
     match event:
         case CopyCompleted(number) | WriteFailed(number) if number in then.writes:
             return _let_go(seen, then.writes[number], moved)
-        case SavePublished():
-            return _shared(seen)
         case SaveCancelled() | ResetRequested():
             return None
         case _:

@@ -30,7 +30,7 @@ from tenure.core.rows.events import (
 )
 from tenure.core.rows.names import RowFormat, Schedule
 from tenure.model_checks.model import Broken
-from tenure.model_checks.rows.cells import Names, row_code
+from tenure.model_checks.rows.cells import Cells, Names, row_code
 from tenure.model_checks.rows.ghost import Device, Ghost, Live
 from tenure.spec.rows.memory import Buffer, Place
 
@@ -68,7 +68,7 @@ class Bench:
 
     def __init__(self, *, in_pieces: bool = False) -> None:
         self.device = Device(NAMES, 2, in_pieces=in_pieces)
-        self.ghost = Ghost((), {})
+        self.ghost = Ghost((), Cells())
 
     def issue(self, *commands: RowCommand) -> list[Broken]:
         """Commands; what is wrong with them."""
