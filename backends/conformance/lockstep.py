@@ -7,6 +7,7 @@ save. So a page that is used early, a copy that comes late or a row too few show
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -69,16 +70,17 @@ class Pair:
     """The oracle and the subject.
 
     Attributes:
+        oracle: what should come of the calls.
+        subject: what does.
         seen: what came of the calls.
     """
 
-    def __init__(self, rig: Rig, config: RowConfig, choices: Choices, seen: Counter[str], laziness: int) -> None:
+    def __init__(self, subject: RowSubject, config: RowConfig, choices: Choices, seen: Counter[str]) -> None:
         """Both know nothing yet."""
-        policy = choices.pick(POLICIES)
         self.seen = seen
-        self._rig, self._config, self._choices = rig, config, choices
-        self._oracle = ReferenceCache(config, policy)
-        self.subject = RowSubject(rig, config, policy, laziness)
+        self._rig, self._config, self._choices = subject.rig, config, choices
+        self.oracle = ReferenceCache(config, subject.policy)
+        self.subject = subject
         self._engine = Engine(config, choices.pick(["never", "at starts"]))
         self._plan: Plan | None = None
         self._canaries = Canaries()
@@ -99,10 +101,11 @@ class Pair:
         if self._plan is not None:
             self.save()
         self.drop()
-        self._start_with(self._engine.plan(self._choices))
+        self.start_with(self._engine.plan(self._choices))
 
-    def _start_with(self, plan: Plan) -> None:
-        expected = self._oracle.new_step_starts(plan.changes)
+    def start_with(self, plan: Plan) -> None:
+        """A scheduler output as planned."""
+        expected = self.oracle.new_step_starts(plan.changes)
         found = self.subject.start(plan.changes)
         if expected != found:
             raise CheckFailedError(f"a step began as {found}, and should have as {expected}")
@@ -111,18 +114,22 @@ class Pair:
         self._plan = plan if expected.step is not None else None
 
     def save(self) -> None:
-        """What the forward pass emits, frozen, and overwritten at once."""
-        plan, step = self._plan, self._oracle.pending
+        """What the forward pass emits, as it may come."""
+        plan, step = self._plan, self.oracle.pending
         if plan is None or step is None:
             return
-        while len(self._oracle.unconsumed) >= self._config.pages:
-            self._consume(self._oracle.unconsumed[0])
+        while len(self.oracle.unconsumed) >= self._config.pages:
+            self.consume(self.oracle.unconsumed[0])
         save = some_save(plan, step, self._choices)
         try:
-            self._oracle.check_save(save.outputs, save.layout)
+            self.oracle.check_save(save.outputs, save.layout)
         except TenureError:
             return
-        self._oracle.save_outputs(save.outputs, save.layout)
+        self.save_as(plan, save)
+
+    def save_as(self, plan: Plan, save: Save) -> None:
+        """What the forward pass of the started step emits, frozen, and overwritten at once."""
+        step = self.oracle.save_outputs(save.outputs, save.layout)
         live = {each.output.name: self._emit(each) for each in save.outputs}
         self.subject.save([each.output for each in save.outputs], save.layout, live)
         self._leftovers |= {(each.output.name, f"step {step}"): self._values(each) for each in save.outputs}
@@ -156,14 +163,15 @@ class Pair:
 
     def materialize(self) -> None:
         """Some saved step, or nothing if there is none."""
-        if self._oracle.unconsumed:
-            self._consume(self._choices.pick(self._oracle.unconsumed))
+        if self.oracle.unconsumed:
+            self.consume(self._choices.pick(self.oracle.unconsumed))
 
-    def _consume(self, step: StepId) -> None:
-        batch = self._oracle.batch_of(step)
-        readable = tuple(each for each in batch if self._oracle.is_readable(step, each))
+    def consume(self, step: StepId) -> None:
+        """Materialize a step for everybody who can read it, and compare."""
+        batch = self.oracle.batch_of(step)
+        readable = tuple(each for each in batch if self.oracle.is_readable(step, each))
         self.seen["unreadable"] += len(batch) - len(readable)
-        expected = self._oracle.materialize(step, readable)
+        expected = self.oracle.materialize(step, readable)
         self._compare(expected, self.subject.materialize(step, readable), f"step {step}")
 
     def _compare(self, expected: Materialized, found: Found, what: str) -> None:
@@ -174,7 +182,7 @@ class Pair:
         if set(wanted) != names:
             raise CheckFailedError(f"{what} has {sorted(names)}, and should have {sorted(wanted)}")
         for name, by_request in found.rows.items():
-            row_format = self._oracle.formats[name]
+            row_format = self.oracle.formats[name]
             for request, rows in by_request.items():
                 values = self._canaries.rows(wanted[name][request], row_format.row_shape, row_format.dtype)
                 self._rig.same(values, rows, f"{name or 'hidden'} rows of request {request!r} in {what}")
@@ -191,16 +199,16 @@ class Pair:
 
     def discard(self) -> None:
         """Nobody wants some step."""
-        if self._oracle.unconsumed:
-            step = self._choices.pick(self._oracle.unconsumed)
-            self._oracle.discard_step(step)
+        if self.oracle.unconsumed:
+            step = self._choices.pick(self.oracle.unconsumed)
+            self.oracle.discard_step(step)
             self.subject.discard(step)
 
     def drop(self) -> None:
         """The started step is given up."""
         if self._plan is not None:
             slots = [row.slot for row in self._plan.rows]
-            self._oracle.drop_step(slots)
+            self.oracle.drop_step(slots)
             self.subject.drop(np.array(slots, dtype=np.int64))
             self._engine.compute(self._plan)
             self._plan = None
@@ -208,9 +216,9 @@ class Pair:
     def end(self) -> None:
         """Everything is consumed, everybody ends, and nothing is left."""
         self.drop()
-        for step in self._oracle.unconsumed:
-            self._consume(step)
-        self._start_with(self._engine.ending())
+        for step in self.oracle.unconsumed:
+            self.consume(step)
+        self.start_with(self._engine.ending())
         self.subject.come_to_rest()
         self.subject.close()
         self.seen.update(self.subject.seen)
@@ -223,22 +231,45 @@ def lockstep(
 ) -> str:
     """Seeded histories, each on a fresh device."""
     seen: Counter[str] = Counter()
-    for number in range(histories):
+
+    def tell(other: Rig, number: int) -> None:
         text = f"{rig.seed} {number}".encode()
         choices = Choices(hashlib.shake_256(text).digest(NUMBERS * CALLS))
-        bench = rig.make()
-        other = Rig(bench, rig.seed * SEEDS + number, rig.timeout_s, rig.make, is_controlled=rig.is_controlled)
-        pair = Pair(other, config_of(choices), choices, seen, laziness)
-        try:
-            for _ in range(CALLS):
-                pair.call()
-            pair.end()
-        except CheckFailedError as error:
-            raise CheckFailedError(f"history {number}: {error}") from None
-        finally:
-            bench.device.close(rig.timeout_s)
-        if found := bench.findings():
-            raise CheckFailedError(f"history {number}: the device itself found: {found[0]}")
+        config = config_of(choices)
+        pair = Pair(RowSubject(other, config, choices.pick(POLICIES), laziness), config, choices, seen)
+        for _ in range(CALLS):
+            pair.call()
+        pair.end()
+
+    for number in range(histories):
+        on_fresh_device(rig, number, f"history {number}", partial(tell, number=number))
+    return how_far(seen, must_see)
+
+
+def on_fresh_device(rig: Rig, number: int, where: str, tell: Callable[[Rig], None]) -> None:
+    """Tell one of several histories of a check, with a seed of its own.
+
+    Raises:
+        CheckFailedError: it failed, `where` said, or the device itself found something.
+    """
+    bench = rig.make()
+    other = Rig(bench, rig.seed * SEEDS + number, rig.timeout_s, rig.make, is_controlled=rig.is_controlled)
+    try:
+        tell(other)
+    except CheckFailedError as error:
+        raise CheckFailedError(f"{where}: {error}") from None
+    finally:
+        bench.device.close(rig.timeout_s)
+    if found := bench.findings():
+        raise CheckFailedError(f"{where}: the device itself found: {found[0]}")
+
+
+def how_far(seen: Counter[str], must_see: Sequence[str]) -> str:
+    """What a check met, in words.
+
+    Raises:
+        OutOfTimeError: it did not meet what it must.
+    """
     if missing := [what for what in must_see if not seen[what]]:
         raise OutOfTimeError(f"no history met {', '.join(missing)}; give another seed")
     return (

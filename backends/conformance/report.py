@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from tenure.backends import device as port
 from tenure.spec.rows.rule_texts import RULES
 
-REVISION: Final = 5
+REVISION: Final = 6
 """Of the kit: goes up whenever a check is added, or passes or fails on other grounds."""
 
 

@@ -79,6 +79,7 @@ class RowSubject:
     """One cache on the device of a rig.
 
     Attributes:
+        policy: of the machine.
         state: the newest state of the machine.
         seen: commands by kind, and how often somebody waited.
     """
@@ -87,6 +88,7 @@ class RowSubject:
         """Nothing is kept yet; one of `laziness` events is followed at once by what comes of it."""
         self._laziness = laziness
         self.rig = rig
+        self.policy = policy
         self.device = Counted(rig.device)
         device: Any = self.device
         self._executor = Executor(device, config)
@@ -108,26 +110,32 @@ class RowSubject:
 
     def tell(self, event: RowEvent) -> RowAnswer:
         """Let an event happen, and, if not later, what follows from it."""
-        self._nudge()
+        self.nudge()
         answer = self._take(event)
         if not self.rig.random.integers(self._laziness):
             self.pump()
         return answer
 
-    def pump(self) -> None:
-        """Ask the device for what is commanded, and tell the machine once what is answered; more comes of it later."""
+    def pump(self) -> bool:
+        """Ask the device for what is commanded, and tell the machine once what is answered; more comes of it later.
+
+        Whether there was an answer.
+        """
         self._executor.run()
-        for each in self._executor.poll():
+        answers = self._executor.poll()
+        for each in answers:
             self._take(each)
         self._executor.run()
+        return bool(answers)
 
-    def _nudge(self) -> None:
+    def nudge(self) -> None:
         """Let a controlled device make some moves."""
         if self.rig.is_controlled:
             for _ in range(int(self.rig.random.integers(MOVES_MAX + 1))):
-                self._move()
+                self.move()
 
-    def _move(self) -> None:
+    def move(self) -> None:
+        """Let a device that somebody waits for go on."""
         bench = self.rig.bench
         if not self.rig.is_controlled:
             time.sleep(LOOK_AGAIN_S)
@@ -142,7 +150,7 @@ class RowSubject:
             self.pump()
             if time.monotonic() > until:
                 raise OutOfTimeError(f"{type(event).__name__} waits for {answer.waited_for}, which does not come")
-            self._move()
+            self.move()
         return answer
 
     # --- Calls ----------------------------------------------------------------------------------------------------
@@ -212,7 +220,7 @@ class RowSubject:
         while self._is_busy():
             if time.monotonic() > until:
                 raise OutOfTimeError("everything is consumed and ended, and something is still held")
-            self._move()
+            self.move()
             self.pump()
 
     def _is_busy(self) -> bool:

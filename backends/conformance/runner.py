@@ -11,6 +11,7 @@ from tenure.backends.capabilities import ATTRIBUTE, Capability
 from tenure.backends.conformance import (
     controlled,
     host_checks,
+    lagging,
     lockstep,
     memory_checks,
     orders,
@@ -25,7 +26,7 @@ from tenure.backends.device import Device
 
 Maker: TypeAlias = Callable[[Options], Device | Bench]
 Found: TypeAlias = tuple[Verdict, str]
-MODULES: Final = (orders, controlled, memory_checks, tensor_checks, host_checks, lockstep, trace_checks)
+MODULES: Final = (orders, controlled, memory_checks, tensor_checks, host_checks, lockstep, lagging, trace_checks)
 """Whose import registers the checks, in the order of their duties."""
 TIMEOUT_S: Final = 20.0
 SEEDS: Final = 1000

@@ -160,6 +160,31 @@ class LastWaitAlone(Emulated):
         super().wait(lane, event, is_needed=is_needed)
 
 
+class ImpatientWaits(Emulated):
+    """A lane that waits while others make so many moves goes on."""
+
+    PATIENCE = 8
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        super().__init__(options)
+        # By lane what it waits at, and since which move.
+        self._since: dict[Lane, tuple[Wait, int]] = {}
+
+    def advance(self, lane: Lane, *, fails: bool = False) -> None:
+        super().advance(lane, fails=fails)
+        with self._lock:
+            for each, items in self._lanes.items():
+                head = items[0] if items else None
+                if not isinstance(head, Wait):
+                    continue
+                known, since = self._since.get(each, (None, 0))
+                if known is not head:
+                    self._since[each] = head, self.moves
+                elif self.moves - since > self.PATIENCE:
+                    items.popleft()
+                    self._pass_marks(each)
+
+
 class NoComputeWait(Emulated):
     """The forward pass waits for nothing."""
 
@@ -657,6 +682,7 @@ BROKEN: Final[Mapping[str, Broken]] = MappingProxyType(
         ),
         "a failure that does not fail": Broken(NeverFails, "T1.all-edges", "does not come", CONTROLLED | FAULTS),
         "the lanes are not ordered": Broken(NoWait, "L4.any-order", "history", CONTROLLED),
+        "waits given up": Broken(ImpatientWaits, "L5.lagging-lanes", "where the lane", CONTROLLED),
     }
 )
 """By what is wrong."""

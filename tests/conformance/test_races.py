@@ -6,11 +6,13 @@ import pytest
 
 from tenure.backends.conformance import Verdict, check_device
 from tenure.backends.fake import make_device
+from tests.conformance.broken import CONTROLLED, Emulated
 from tests.fake.race_mutants import MUTANTS
 
 PINNED: Final = "T2.pinned"
 ROWS: Final = "L1.rows-agree-with-the-oracle"
 ANY_ORDER: Final = "L4.any-order"
+LAGGING: Final = "L5.lagging-lanes"
 EDGES: Final = "T1.all-edges"
 NAMED: Final = {
     "page-copy-told-twice": ROWS,
@@ -20,18 +22,18 @@ NAMED: Final = {
     "leftover-not-copied": ROWS,
     "asides-forgotten": ROWS,
     "chunk-copied-twice": ANY_ORDER,
+    "scratch-let-go": LAGGING,
+    "asides-let-go": LAGGING,
     "gather-never-told": EDGES,
     "view-that-keeps-nothing": "D6.tensor-keeps-alive",
 }
 """The checks of those that no pinned trace shows: what failing takes long, or rows that only longer histories have."""
-BEYOND: Final = frozenset({"scratch-let-go", "asides-let-go"})
-"""Faults of the executor, which no device can have; they show where memory is used again, which simulations do."""
+LENT_EARLY: Final = ("scratch-let-go", "asides-let-go", "lent-twice")
+"""Memory is somebody else's before its user has come to an end."""
 SLOW: Final = frozenset({"gather-never-told"})
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in MUTANTS if name not in BEYOND]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in MUTANTS])
 def test_planted_race_fails_by_the_check_named_for_it(name: str) -> None:
     """On the emulated device, which has no other fault."""
     check = NAMED.get(name, PINNED)
@@ -43,4 +45,15 @@ def test_planted_race_fails_by_the_check_named_for_it(name: str) -> None:
 
 def test_race_mutants_that_are_named_are_there() -> None:
     """None is left out by a slip of the pen."""
-    assert {*MUTANTS} > BEYOND | {*NAMED} | SLOW
+    assert {*MUTANTS} > {*NAMED, *LENT_EARLY} | SLOW
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, 2, 3, 4))])
+@pytest.mark.parametrize("name", LENT_EARLY)
+def test_memory_lent_early_shows_in_rows_at_every_seed(name: str, seed: int) -> None:
+    """Devices of others do not watch their memory: nothing but wrong rows tells."""
+    with MUTANTS[name].plant():
+        (result,) = check_device(Emulated, CONTROLLED, only=[LAGGING], seed=seed).results
+
+    assert Verdict.FAIL is result.verdict
+    assert " rows of request " in result.message
