@@ -1,4 +1,4 @@
-"""What every search of a history in which something is overtaken must have shown."""
+"""What every search of a history of no public case must have shown."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -40,6 +40,56 @@ OVERTAKEN_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
                 "reset_after_failure rows_lost save_waits_written saved_without_hidden step_fenced write_failed"
             ),
             errors="WaitTimeout WriteFailed",
+            family="R",
+        ),
+        "fails-twice": marks(
+            rules="1 3-12 16-18 20-22 24",
+            events=(
+                "CopyBegan CopyCompleted PolicyRegistered ResetRequested SaveCancelled SavePublished SaveRequested "
+                "ScatterCompleted StepDiscarded StepStarted WaitTimedOut WriteFailed"
+            ),
+            commands="CopyDeferred CopyPage FreezeRows ReleaseBuffers ScatterRows",
+            goals=(
+                "cancelled discarded fault fenced_write_ends finished_pending hidden_by_tenancy only_ends "
+                "registered_late reservation_reset reset_after_failure rows_lost save_waits_host_ready "
+                "save_waits_written saved_deferred_alone saved_without_hidden write_failed write_fenced"
+            ),
+            errors="WaitTimeout WriteFailed",
+            family="R",
+        ),
+        "fails-twice-under-a-hit": marks(
+            rules="1-12 14 16-18 20 22-24",
+            events=(
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted GatherFailed PolicyRegistered "
+                "ResetRequested SaveCancelled SavePublished SaveRequested ScatterCompleted StepConsumed "
+                "StepDiscarded StepStarted WaitTimedOut WriteFailed"
+            ),
+            commands=("CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather"),
+            goals=(
+                "cancelled consumer_waits_page_copy consumer_waits_reads discarded fault fenced_step_ends "
+                "fenced_write_ends finished_pending gathered_after_written gathered_from_clone gathered_from_host "
+                "hit_marked late_gather left left_read_ends only_ends read_confirmed read_failed "
+                "read_failed_with_write reservation_reset reset_after_failure rows_lost save_waits_host_ready "
+                "save_waits_written saved_deferred_alone saved_without_hidden step_fenced ticket_outlives_writes "
+                "write_failed write_fenced"
+            ),
+            errors="ReadFailed WaitTimeout WriteFailed",
+            family="R",
+        ),
+        "chunks-put-together": marks(
+            rules="1-11 14 16-18 20 22",
+            events=(
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+            ),
+            commands=("CopyDeferred CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather"),
+            goals=(
+                "consumer_waits_page_copy consumer_waits_reads discarded finished_pending gathered_after_written "
+                "gathered_from_clone gathered_from_host hit_marked only_ends read_confirmed save_waits_host_ready "
+                "save_waits_written saved_deferred_alone saved_without_hidden second_chunk ticket_outlives_writes "
+                "ticket_shared"
+            ),
+            errors="WaitTimeout",
             family="R",
         ),
     }

@@ -1,10 +1,10 @@
-"""Histories in which something is overtaken by something else: no public case, but a gap between those there are."""
+"""Histories of no public case: something is overtaken, fails a second time, or is moved under a read."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tenure.model_checks.rows.scripts import ALL, History, M, arrive, ends, faults, goes_on, last, step
+from tenure.model_checks.rows.scripts import ALL, C, History, M, arrive, ends, faults, goes_on, last, step
 
 OVERTAKEN: Final[Mapping[str, History]] = MappingProxyType(
     {
@@ -41,6 +41,42 @@ OVERTAKEN: Final[Mapping[str, History]] = MappingProxyType(
             more=faults(failures=1, begins_apart=False),
             resume=3,
             fails_at="scatter of write 2",
+        ),
+        "fails-twice": History(
+            "R12, R24: after a reset, or before it, another command fails",
+            (
+                step(arrive("a"), rows="a:0:1", emits=(C,), to=["discard"]),
+                last(*ends("a")),
+                step(arrive("z"), rows="z:0:5", emits=(M,), to=["discard"]),
+                last(*ends("z")),
+            ),
+            blocks=1,
+            pages=2,
+            more=faults(failures=2, begins_apart=False),
+            resume=2,
+        ),
+        "fails-twice-under-a-hit": History(
+            "R12, R23: what a read counts on fails, and something else does",
+            (
+                step(arrive("a"), rows="a:0:1", emits=(C,)),
+                step(*ends("a"), arrive("b", 1, 0, nodes=(1,)), rows="b:1:2", emits=(C,), to=[ALL, "discard"]),
+                last(*ends("b")),
+            ),
+            blocks=2,
+            pages=2,
+            more=faults(failures=2, begins_apart=False),
+            resume=2,
+            heavy=34_000,
+        ),
+        "chunks-put-together": History(
+            "R16: chunks of an open write move while a read that needs them is planned, runs or is done",
+            (
+                step(arrive("a"), arrive("b"), rows="a:0:1 b:1:2", emits=(C,)),
+                step(goes_on("a"), rows="a:2:3", emits=(C,)),
+                step(*ends("a"), arrive("c", 1, 1, nodes=(2,)), rows="c:3:4", emits=(C,), to=[ALL]),
+                last(*ends("b", "c")),
+            ),
+            more=faults(begins_apart=False),
         ),
     }
 )
