@@ -24,5 +24,6 @@ class Choices:
 
     def often(self, usual: Sequence[T], *others: T) -> T:
         """One of the `usual` options in nine of ten cases."""
-        repeats = -(-9 * len(others) // len(usual))
-        return self.pick([*list(usual) * repeats, *others])
+        often = -(-9 * len(others) // len(usual)) * len(usual)
+        place = self.pick(range(often + len(others)))
+        return usual[place % len(usual)] if place < often else others[place - often]

@@ -37,7 +37,7 @@ def some_lease(
 
 def is_hidden(lease: LeaseView) -> bool:
     """Whether a held block waits to be computed."""
-    return any(lease.pending_cache)
+    return True in lease.pending_cache
 
 
 def is_readable(lease: LeaseView) -> bool:

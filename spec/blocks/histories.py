@@ -183,7 +183,7 @@ MAKERS: Final[tuple[Maker, ...]] = (
 
 
 def _any_lease(fits: Callable[[LeaseView], object]) -> Callable[[BlockView], object]:
-    return lambda view: any(fits(lease) for lease in view.leases.values())
+    return lambda view: any(map(fits, view.leases.values()))
 
 
 def _any_reservation(kind: str) -> Callable[[BlockView], object]:
@@ -217,5 +217,8 @@ SENSIBLE: Final[tuple[tuple[Maker, int, Callable[[BlockView], object]], ...]] = 
 
 def next_event(view: BlockView, choices: Choices) -> Event:
     """What is told to the machine next; mostly something that can be done now."""
-    sensible = [maker for maker, weight, when in SENSIBLE if when(view) for _ in range(weight)]
+    sensible: list[Maker] = []
+    for maker, weight, when in SENSIBLE:
+        if when(view):
+            sensible += [maker] * weight
     return choices.often(sensible, choices.pick(MAKERS))(view, choices)

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from operator import attrgetter
+from typing import Final, Generic, Protocol, TypeVar
 
 from tenure.core.blocks.values import Answer, Command, Event, RequestId
 from tenure.core.blocks.view import BlockView, PrefillCost
@@ -22,6 +23,8 @@ S = TypeVar("S")
 
 AGREEMENT = "AGREEMENT"
 """Stands where a rule's id stands if the machine and the oracle differ."""
+COMPARED: Final = attrgetter(*(name for name in BlockView.__dataclass_fields__ if name != "lru_positions"))
+"""All of a view but the LRU positions, which are the machine's own bookkeeping; their order is judged by I03."""
 
 
 class Subject(Protocol[S]):
@@ -96,14 +99,14 @@ class Lockstep(Generic[S]):
                 raise InvariantViolation(AGREEMENT, f"{event} gives {answer!r}; expected {expected!r}")
             self.view = self._subject.view(was)
             check_refusal(before, event, self.view)
-            self._compare_views(str(event))
+            self._compare_views(event)
             return answer
         self.view = self._subject.view(self.state)
         if answer != expected:
             raise InvariantViolation(AGREEMENT, f"{event} is answered {answer}; expected {expected}")
         if commands != expected_commands:
             raise InvariantViolation(AGREEMENT, f"{event} commands {commands}; expected {expected_commands}")
-        self._compare_views(str(event))
+        self._compare_views(event)
         observation = Observation(before, event, self.view, answer, commands)
         check_observation(observation)
         self._mirror.hear(commands)
@@ -117,31 +120,28 @@ class Lockstep(Generic[S]):
         try:
             return self._oracle.apply(event)
         except TenureError as refusal:
-            return refusal, ()
+            # An answer from here on: where it was raised would be kept alive, and the states there with it.
+            return refusal.with_traceback(None), ()
 
     def _ask_subject(self, event: Event) -> tuple[Answer | TenureError, tuple[Command, ...]]:
         try:
             self.state, answer, commands = self._subject.transition(self.state, event)
         except TenureError as refusal:
-            return refusal, ()
+            return refusal.with_traceback(None), ()
         return answer, commands
 
-    def _compare_views(self, moment: str) -> None:
-        expected = self._oracle.view()
-        # LRU positions are the machine's own bookkeeping; their order is judged by I03.
-        found = replace(self.view, lru_positions=expected.lru_positions)
-        if found != expected:
-            names = changed_fields(expected, found)
+    def _compare_views(self, moment: Event | str) -> None:
+        found, expected = self.view, self._oracle.view()
+        if COMPARED(found) != COMPARED(expected):
+            names = changed_fields(expected, replace(found, lru_positions=expected.lru_positions))
             details = "; ".join(
                 f"{name} is {getattr(found, name)}, expected {getattr(expected, name)}" for name in names.split(", ")
             )
             raise InvariantViolation(AGREEMENT, f"after {moment}: {details}")
         for request in self.view.leases:
-            cost = self._subject.prefill_cost(self.state, request)
-            if cost != self._oracle.prefill_cost(request):
-                raise InvariantViolation(
-                    AGREEMENT, f"after {moment}: {cost}, expected {self._oracle.prefill_cost(request)}"
-                )
+            cost, expected_cost = self._subject.prefill_cost(self.state, request), self._oracle.prefill_cost(request)
+            if cost != expected_cost:
+                raise InvariantViolation(AGREEMENT, f"after {moment}: {cost}, expected {expected_cost}")
             finding = broken_cost(self.view, request, cost)
             if finding is not None:
                 raise InvariantViolation("I35", finding)

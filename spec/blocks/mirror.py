@@ -50,8 +50,9 @@ class KvMirror:
         Raises:
             InvariantViolation: I25, the two know different hashes.
         """
+        if not view.index.keys() ^ self.visible:
+            return
         missing, surplus = sorted(set(view.index) - self.visible), sorted(self.visible - set(view.index))
-        if missing or surplus:
-            raise InvariantViolation(
-                "I25", f"hashes {missing} are visible and were not told, {surplus} were told and are not visible"
-            )
+        raise InvariantViolation(
+            "I25", f"hashes {missing} are visible and were not told, {surplus} were told and are not visible"
+        )

@@ -2,7 +2,7 @@
 
 Written from the requirement, in the order in which the requirement speaks, with lists and dicts; it shares nothing
 with the core's transitions but the values that go in and come out. Every event works on a copy of the whole state,
-so a raise cannot leave anything behind. It decides nothing about speed.
+so a raise cannot leave anything behind; what is only read need not be copied. It decides nothing about speed.
 """
 
 from typing import assert_never
@@ -66,11 +66,12 @@ class BlockOracle:
         """An empty machine."""
         # Invariant: never changed in place, so that twins may share it.
         self._state = OracleState(config)
+        self._view: BlockView | None = None
 
     def clone(self) -> "BlockOracle":
         """A twin that goes its own way from here."""
         twin = BlockOracle.__new__(BlockOracle)
-        twin._state = self._state
+        twin._state, twin._view = self._state, self._view
         return twin
 
     def apply(self, event: Event) -> tuple[Answer, tuple[Command, ...]]:
@@ -82,12 +83,14 @@ class BlockOracle:
         trial = self._state.clone()
         answer, commands = perform(trial, event)
         trial.forget_stale_snapshots(self._state)
-        self._state = trial
+        self._state, self._view = trial, None
         return answer, tuple(commands)
 
     def view(self) -> BlockView:
         """The whole state as plain data."""
-        return self._state.view()
+        if self._view is None:
+            self._view = self._state.view()
+        return self._view
 
     def prefix_hit(self, block_hash: BlockHash) -> PrefixHit | None:
         """Whether a hash is visible, and whether its primary copy is in use."""
@@ -101,15 +104,15 @@ class BlockOracle:
         Raises:
             UnknownLeaseError: no such lease.
         """
-        lease = self._state.lease(request)
+        lease, pool = self._state.look_at(request), self._state.pool
         overlap = active = 0
         if self._state.shares(lease):
             for entry in lease.entries:
-                hit = None if entry.sequence_hash is None else self.prefix_hit(entry.sequence_hash)
-                if hit is None:
+                primary = None if entry.sequence_hash is None else pool.primary(entry.sequence_hash)
+                if primary is None:
                     break
                 overlap += 1
-                active += hit.is_active
+                active += pool.is_in_use(primary)
         cached = min(overlap * lease.block_size, lease.length)
         return PrefillCost(
             new_blocks=len(lease.entries) - overlap,

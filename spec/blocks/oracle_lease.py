@@ -1,6 +1,6 @@
 """The oracle's lease: one request's table of blocks, and the tokens it still knows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tenure.core.blocks.sequence import RequestSequence
 from tenure.core.blocks.values import BlockHash, BlockId, DependencyId
@@ -41,6 +41,8 @@ class OracleLease:
     generated: int = 0
     allocated: int = 0
     pending: list[tuple[DependencyId, int]] | None = None
+    # Made when it is asked for, which is when the lease is what its event made of it: what changes later is a clone.
+    _view: LeaseView | None = field(default=None, compare=False, repr=False)
 
     def clone(self) -> "OracleLease":
         """An independent twin."""
@@ -156,6 +158,11 @@ class OracleLease:
 
     def view(self) -> LeaseView:
         """The lease as plain data."""
+        if self._view is None:
+            self._view = self._make_view()
+        return self._view
+
+    def _make_view(self) -> LeaseView:
         waiting = self.pending_positions()
         held = [entry for entry in self.entries if entry.copy is not None]
         pending = None

@@ -72,6 +72,8 @@ class OracleState:
         self.config = config
         self.pool = OraclePool(config.capacity)
         self.leases: dict[RequestId, OracleLease] = {}
+        # Leases that another state knows too: to be looked at and not to be changed.
+        self._lent: set[RequestId] = set()
         self.reservations: dict[ReservationId, OracleReservation] = {}
         self.snapshots: dict[SnapshotId, OracleSnapshot] = {}
         self.leases_opened = 0
@@ -84,7 +86,7 @@ class OracleState:
         twin = OracleState.__new__(OracleState)
         twin.config = self.config
         twin.pool = self.pool.clone()
-        twin.leases = {request: lease.clone() for request, lease in self.leases.items()}
+        twin.leases, twin._lent = dict(self.leases), set(self.leases)
         twin.reservations = {
             number: OracleReservation(each.kind, each.request, each.lease_number, each.capacity.clone())
             for number, each in self.reservations.items()
@@ -99,7 +101,19 @@ class OracleState:
     # --- Ids ----------------------------------------------------------------------------------------------------
 
     def lease(self, request: RequestId) -> OracleLease:
-        """An open lease.
+        """An open lease, which may be changed.
+
+        Raises:
+            UnknownLeaseError: there is none of this id.
+        """
+        found = self.look_at(request)
+        if request in self._lent:
+            self._lent.remove(request)
+            found = self.leases[request] = found.clone()
+        return found
+
+    def look_at(self, request: RequestId) -> OracleLease:
+        """An open lease, which is only read.
 
         Raises:
             UnknownLeaseError: there is none of this id.

@@ -1,5 +1,9 @@
 """The oracle against histories worked out by hand: pool, leases and KV events."""
 
+from copy import deepcopy
+
+import pytest
+
 from tenure.core.blocks.sequence import BlockIdentity, new_sequence
 from tenure.core.blocks.values import (
     AllocationRequested,
@@ -28,7 +32,44 @@ from tenure.core.blocks.values import (
     TokensComputed,
 )
 from tenure.core.blocks.view import CachedCopy, IndexEntry, PrefillCost, PrefixHit, PrivateCopy
+from tenure.core.errors import AllocationBeyondTableError
 from tests.spec.history import CHAIN_OF_16, LOCALS_OF_16, History, config, named, tokens
+
+# --- The oracle itself ----------------------------------------------------------------------------------------------
+
+
+def test_what_was_seen_of_leases_stays_while_twins_go_different_ways() -> None:
+    """Leases that an event does not name are one object in all states, so none of these may be changed in place."""
+    history = History(config(4))
+    for request in (1, 2):
+        history.tell(LeaseOpened(tokens(request, range(3))))
+    before, twin = history.view, history.oracle.clone()
+    were = deepcopy(before)
+    history.tell(AllocationRequested(1, 3))
+    history.tell(TokensComputed(1, 0, 3))
+    with pytest.raises(AllocationBeyondTableError):
+        history.oracle.apply(AllocationRequested(2, 99))
+    twin.apply(TokenGenerated(2, 5))
+
+    assert were == before
+    assert (0,) == history.lease(1).copies
+    assert (0, 1) == (history.lease(2).generated, twin.view().leases[2].generated)
+    assert () == twin.view().leases[1].copies
+
+
+def test_asking_for_a_cost_changes_nothing_and_follows_every_event() -> None:
+    """It is asked between all events."""
+    history = History(config(4))
+    history.leave_behind(named(1, [7, 8]))
+    history.tell(LeaseOpened(named(2, [7, 8])))
+    before = history.view
+    cost = history.oracle.prefill_cost(2)
+    history.tell(DecodeReservationRequested(3))
+
+    assert before == history.observations[-1].before
+    assert PrefillCost(0, 0, 8, 0) == cost
+    assert PrefillCost(1, 4, 4, 0) == history.oracle.prefill_cost(2)
+
 
 # --- The pool -------------------------------------------------------------------------------------------------------
 
