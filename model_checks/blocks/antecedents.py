@@ -155,7 +155,7 @@ STATE_ANTECEDENTS: Final[Mapping[str, StateAntecedent]] = MappingProxyType(
 def copies_of_a_hash_changed(seen: Observation) -> bool:
     """I08: a hash with several copies got or lost one."""
     then, now = seen.before.index, seen.after.index
-    return any(
+    return then is not now and any(
         (entry.duplicates or now[name].duplicates) and entry != now[name] for name, entry in then.items() if name in now
     )
 
@@ -233,7 +233,7 @@ def a_named_lease_changed(seen: Observation) -> bool:
     """I32: a lease with resolved blocks changed otherwise."""
     after = seen.after.leases
     return any(
-        request in after and after[request] != then and resolved_blocks(then)
+        (now := after.get(request)) is not None and now is not then and now != then and resolved_blocks(then)
         for request, then in seen.before.leases.items()
     )
 

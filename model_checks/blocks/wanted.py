@@ -129,8 +129,8 @@ def note(seen: Observation) -> Noted:
     return Noted(
         satisfied=event.dependency if isinstance(event, values.DependencySatisfied) and ended else -1,
         attached=event.dependency if isinstance(event, values.DependencyAttached) else -1,
-        gone=tuple(sorted(set(before.index) - set(after.index))),
-        came=tuple(sorted(set(after.index) - set(before.index))),
+        gone=tuple(sorted(before.index.keys() - after.index.keys())),
+        came=tuple(sorted(after.index.keys() - before.index.keys())),
         reserved=isinstance(seen.answer, Reserved) and bool(evicted_blocks(seen)),
         given_back=isinstance(event, values.DestinationCancelled | values.DecodeReservationReleased),
         live=len(after.reservations),

@@ -35,7 +35,7 @@ from tenure.spec.blocks.rules_leases import resolved_blocks
 def leases(seen: Observation) -> list[tuple[LeaseView, LeaseView]]:
     """Every lease that changed, before and after."""
     pairs = [(then, seen.after.leases.get(request)) for request, then in seen.before.leases.items()]
-    return [(then, now) for then, now in pairs if now is not None and now != then]
+    return [(then, now) for then, now in pairs if now is not None and now is not then and now != then]
 
 
 def computed_lease(seen: Observation) -> LeaseView | None:
@@ -95,8 +95,8 @@ def exhausted_by_its_own_hits(seen: Observation) -> bool:
 
 def leaf_before_parent(seen: Observation) -> bool:
     """Whether a block went while the one in front of it stayed."""
-    gone = set(seen.before.index) - set(seen.after.index)
-    return any(
+    gone = seen.before.index.keys() - seen.after.index.keys()
+    return bool(gone) and any(
         child in gone and parent in seen.after.index
         for lease in seen.before.leases.values()
         for parent, child in zip(lease.hashes, lease.hashes[1:], strict=False)
@@ -165,13 +165,14 @@ def fenced_through_reservation(seen: Observation) -> bool:
 
 def clean_block_waits_too(seen: Observation) -> bool:
     """Whether a block that nobody reads waits for an authorization."""
-    for _, now in leases(seen):
-        pending = now.pending_writes
-        if pending is not None and any(
-            block not in seen.after.tags for block in now.copies[pending.start : pending.stop]
-        ):
-            return isinstance(seen.answer, Ready) and bool(seen.answer.blocks)
-    return False
+    if not isinstance(seen.answer, Ready) or not seen.answer.blocks:
+        return False
+    return any(
+        block not in seen.after.tags
+        for _, now in leases(seen)
+        if (pending := now.pending_writes) is not None
+        for block in now.copies[pending.start : pending.stop]
+    )
 
 
 def authorized_write(seen: Observation) -> bool:
@@ -184,8 +185,11 @@ def authorized_write(seen: Observation) -> bool:
 
 def pruned(seen: Observation, *, to_nothing: bool) -> bool:
     """Whether a lease stopped waiting for some transfers, or for all."""
-    for then, now in leases(seen):
-        if then.pending_writes is None or not isinstance(seen.answer, Ready | GrowthReady):
+    if not isinstance(seen.answer, Ready | GrowthReady):
+        return False
+    for request, then in seen.before.leases.items():
+        now = seen.after.leases.get(request)
+        if now is None or then.pending_writes is None:
             continue
         if now.pending_writes is None:
             return to_nothing

@@ -1,6 +1,6 @@
 """I15 to I19 and I32 to I35: what a lease may hold, and what its blocks and tokens may look like."""
 
-from tenure.core.blocks.values import LeaseFinished, LeasePreempted, RequestId
+from tenure.core.blocks.values import BlockId, LeaseFinished, LeasePreempted, RequestId
 from tenure.core.blocks.view import BlockView, CachedCopy, LeaseView, PrefillCost, PrivateCopy
 from tenure.spec.blocks.rule import Observation
 from tenure.spec.rule import Finding
@@ -11,22 +11,29 @@ def held_blocks_are_hidden_until_computed(view: BlockView) -> Finding:
     for request, lease in view.leases.items():
         if len(lease.pending_cache) != len(lease.copies):
             return f"{len(lease.pending_cache)} flags for {len(lease.copies)} blocks of request {request!r}"
+        is_shared = view.config.prefix_caching and lease.caching
         for position, (block, waits) in enumerate(zip(lease.copies, lease.pending_cache, strict=True)):
             copy = view.copies.get(block)
             name = lease.hashes[position] if position < len(lease.hashes) else None
-            where = f"block {block} at position {position} of request {request!r}"
-            if waits and (not isinstance(copy, PrivateCopy) or name is None):
-                return f"{where} waits to be computed, is {copy} and has hash {name}"
-            is_shared = view.config.prefix_caching and lease.caching
-            if waits and not is_shared:
-                return f"{where} waits to become visible with prefix caching off"
-            if not is_shared and isinstance(copy, CachedCopy):
-                return f"{where} is {copy}, and its request takes no part in caching"
-            if waits or name is None or not is_shared:
+            if waits:
+                if not isinstance(copy, PrivateCopy) or name is None:
+                    return f"{_where(block, position, request)} waits to be computed, is {copy} and has hash {name}"
+                if not is_shared:
+                    return f"{_where(block, position, request)} waits to become visible with prefix caching off"
+                continue
+            if not is_shared:
+                if isinstance(copy, CachedCopy):
+                    return f"{_where(block, position, request)} is {copy}, and its request takes no part in caching"
+                continue
+            if name is None:
                 continue
             if not isinstance(copy, CachedCopy) or copy.block_hash != name:
-                return f"{where} is computed, has hash {name} and is {copy}"
+                return f"{_where(block, position, request)} is computed, has hash {name} and is {copy}"
     return None
+
+
+def _where(block: BlockId, position: int, request: RequestId) -> str:
+    return f"block {block} at position {position} of request {request!r}"
 
 
 def pending_writes_are_listed(view: BlockView) -> Finding:
@@ -37,19 +44,20 @@ def pending_writes_are_listed(view: BlockView) -> Finding:
         if pending is not None and not 0 <= pending.start < pending.stop <= len(lease.copies):
             return f"{pending} of request {request!r} is outside its {len(lease.copies)} blocks"
         for position, block in enumerate(lease.copies):
-            where = f"block {block} at position {position} of request {request!r}"
             tag = view.tags.get(block)
             if position in listed:
+                where = _where(block, position, request)
                 if not isinstance(view.copies.get(block), PrivateCopy) or block in view.authorized:
                     return f"{where} waits for an authorization and is {view.copies.get(block)}, or authorized"
                 if pending is not None and tag is not None and tag not in pending.dependencies:
                     return f"{where} is read by dependency {tag}, its lease waits for {pending.dependencies}"
                 continue
+            if tag is None or block in view.authorized:
+                continue
             # With caching off a store may read a private block that its own lease holds; then nobody waits.
             is_shared = view.config.prefix_caching and lease.caching
-            is_fenced = tag is not None and block not in view.authorized and is_shared
-            if is_fenced and isinstance(view.copies.get(block), PrivateCopy):
-                return f"{where} is read by dependency {tag} and waits for no authorization"
+            if is_shared and isinstance(view.copies.get(block), PrivateCopy):
+                return f"{_where(block, position, request)} is read by dependency {tag} and waits for no authorization"
     return None
 
 
@@ -116,7 +124,7 @@ def only_uncomputed_blocks_are_unresolved(view: BlockView) -> Finding:
     size = view.config.block_size
     for request, lease in view.leases.items():
         resolved = resolved_blocks(lease)
-        if any(name is not None for name in lease.hashes[resolved:]):
+        if lease.hashes.count(None) != len(lease.hashes) - resolved:
             return f"{lease.hashes} of request {request!r} has a hash behind an unresolved block"
         if resolved < lease.prompt_tokens // size:
             return f"only {resolved} blocks of request {request!r} are resolved, its prompt fills more"
@@ -129,7 +137,7 @@ def resolved_hashes_stay(seen: Observation) -> Finding:
     """I32, of a transition."""
     for request, then in seen.before.leases.items():
         now = seen.after.leases.get(request)
-        if now is None or now is then:
+        if now is None or (now.hashes == then.hashes and now.local_hashes == then.local_hashes):
             continue
         resolved = resolved_blocks(then)
         if now.hashes[:resolved] != then.hashes[:resolved]:
@@ -199,10 +207,7 @@ def broken_cost(view: BlockView, request: RequestId, cost: PrefillCost) -> Findi
 
 def resolved_blocks(lease: LeaseView) -> int:
     """How many leading blocks of a lease have a hash."""
-    for position, name in enumerate(lease.hashes):
-        if name is None:
-            return position
-    return len(lease.hashes)
+    return lease.hashes.index(None) if None in lease.hashes else len(lease.hashes)
 
 
 def overlap_blocks(view: BlockView, lease: LeaseView) -> tuple[int, int]:

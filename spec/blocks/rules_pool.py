@@ -23,16 +23,17 @@ def capacity_is_whole(view: BlockView) -> Finding:
 def reserved_blocks_are_set_aside(view: BlockView) -> Finding:
     """I02."""
     seen: set[BlockId] = set()
+    capacity = view.config.capacity
     for where, blocks in [
         ("free", view.free),
         *((f"reservation {number}", each.fresh) for number, each in view.reservations.items()),
-        ("copies", tuple(view.copies)),
+        ("copies", view.copies),
     ]:
         for block in blocks:
             if block in seen:
                 return f"block {block} of {where} is also somewhere else"
-            if not 0 <= block < view.config.capacity:
-                return f"block {block} of {where} is outside [0, {view.config.capacity})"
+            if not 0 <= block < capacity:
+                return f"block {block} of {where} is outside [0, {capacity})"
             seen.add(block)
     for number, each in view.reservations.items():
         if (each.kind == "destination") != (each.request is not None):
@@ -79,15 +80,15 @@ def only_the_inactive_have_a_place(view: BlockView) -> Finding:
 
 def copies_are_indexed_once(view: BlockView) -> Finding:
     """I06."""
-    listed: Counter[tuple[int, int]] = Counter()
-    for name, entry in view.index.items():
-        listed.update((name, block) for block in (entry.primary, *entry.duplicates))
-    for (name, block), times in listed.items():
+    pairs = [(name, block) for name, entry in view.index.items() for block in (entry.primary, *entry.duplicates)]
+    for name, block in pairs:
         copy = view.copies.get(block)
         if not isinstance(copy, CachedCopy) or copy.block_hash != name:
             return f"block {block} is indexed under hash {name} and is {copy}"
-        if times != 1:
-            return f"block {block} is indexed {times} times under hash {name}"
+    listed = set(pairs)
+    if len(listed) != len(pairs):
+        (name, block), times = Counter(pairs).most_common(1)[0]
+        return f"block {block} is indexed {times} times under hash {name}"
     for block, copy in view.copies.items():
         if isinstance(copy, CachedCopy) and (copy.block_hash, block) not in listed:
             return f"block {block} is cached under hash {copy.block_hash} and not indexed there"
@@ -97,26 +98,32 @@ def copies_are_indexed_once(view: BlockView) -> Finding:
 def index_knows_the_visible(view: BlockView) -> Finding:
     """I07."""
     visible = {copy.block_hash for copy in view.copies.values() if isinstance(copy, CachedCopy)}
-    if visible != set(view.index):
-        return f"hashes {sorted(visible ^ set(view.index))} are indexed without a copy, or the reverse"
+    if strays := view.index.keys() ^ visible:
+        return f"hashes {sorted(strays)} are indexed without a copy, or the reverse"
     for name, entry in view.index.items():
-        if len({entry.primary, *entry.duplicates}) != 1 + len(entry.duplicates):
+        if entry.duplicates and len({entry.primary, *entry.duplicates}) != 1 + len(entry.duplicates):
             return f"{entry} of hash {name} lists a block twice"
     return None
 
 
 def index_keeps_caching_order(seen: Observation) -> Finding:
     """I08: survivors stay in order, and what was cached now stands behind them in the order of the walk."""
+    before = seen.before.index
+    changed = {
+        name: entry
+        for name, entry in seen.after.index.items()
+        if (old := before.get(name)) is not entry and old != entry
+    }
+    if not changed:
+        return None
     walk = [
         block
         for request in publishing_requests(seen.event)
         if request in seen.after.leases
         for block in seen.after.leases[request].copies
     ]
-    for name, entry in seen.after.index.items():
-        old = seen.before.index.get(name)
-        if old is entry:
-            continue
+    for name, entry in changed.items():
+        old = before.get(name)
         now = [entry.primary, *entry.duplicates]
         then = [] if old is None else [old.primary, *old.duplicates]
         survivors = [block for block in then if block in now]
@@ -131,28 +138,32 @@ def index_keeps_caching_order(seen: Observation) -> Finding:
 
 def pins_are_counted(view: BlockView) -> Finding:
     """I09."""
-    pins = Counter(block for each in view.reservations.values() for _, block in each.prefix)
+    pins: dict[BlockId, int] = {}
     for number, each in view.reservations.items():
         for name, block in each.prefix:
             copy = view.copies.get(block)
             if not isinstance(copy, CachedCopy) or copy.block_hash != name:
                 return f"block {block}, pinned by reservation {number} under hash {name}, is {copy}"
+            pins[block] = pins.get(block, 0) + 1
     for block, copy in view.copies.items():
-        if isinstance(copy, CachedCopy) and copy.pins != pins[block]:
-            return f"{copy.pins} pins on block {block}; reservations list it {pins[block]} times"
+        if isinstance(copy, CachedCopy) and copy.pins != pins.get(block, 0):
+            return f"{copy.pins} pins on block {block}; reservations list it {pins.get(block, 0)} times"
     return None
 
 
 def references_are_counted(view: BlockView) -> Finding:
     """I10."""
-    holds = Counter(block for lease in view.leases.values() for block in lease.copies)
+    holds: dict[BlockId, int] = {}
+    for lease in view.leases.values():
+        for block in lease.copies:
+            holds[block] = holds.get(block, 0) + 1
     for block in holds:
         if block not in view.copies:
             return f"block {block} is held by a lease and has no content"
     for block, copy in view.copies.items():
         expected = 1 if isinstance(copy, PrivateCopy) else copy.references
-        if holds[block] != expected:
-            return f"block {block} is {copy} and held by {holds[block]} lease entries"
+        if holds.get(block, 0) != expected:
+            return f"block {block} is {copy} and held by {holds.get(block, 0)} lease entries"
     return None
 
 
