@@ -13,6 +13,7 @@ code.
 
 import marshal  # noqa: TID251 - in memory only: bytes that are equal exactly if the forms are
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from tenure.core.blocks.hashing import request_bytes
@@ -154,12 +155,13 @@ def _freeze_lease(world: World, lease: Lease, attachments: Mapping[int, int], na
 
 def is_same(one: Tables, other: Tables) -> bool:
     """Whether two tables hold the same to the last number, by which a trace of a refused event would show."""
-    if one.leases.keys() != other.leases.keys() or any(getattr(one, each) != getattr(other, each) for each in _PARTS):
+    if one.leases.keys() != other.leases.keys() or _PARTS(one) != _PARTS(other):
         return False
-    return all(lease.key() == other.leases[request].key() for request, lease in one.leases.items())
+    return all(_LEASE_PARTS(lease) == _LEASE_PARTS(other.leases[request]) for request, lease in one.leases.items())
 
 
-_PARTS: Final = tuple(each for each in Tables.__slots__ if each not in ("config", "leases", "pack_block"))
+_PARTS: Final = attrgetter(*(each for each in Tables.__slots__ if each not in ("config", "leases", "pack_block")))
+_LEASE_PARTS: Final = attrgetter(*Lease.__slots__)
 
 
 # --- And back ---------------------------------------------------------------------------------------------------

@@ -80,6 +80,7 @@ class Nodes:
         self._judged: list[Judged | None] = []
         self._thawed: dict[int, Thawed] = {}
         self._marks: dict[Marks, Marks] = {}
+        self._calls: dict[Event, values.Event] = {}
 
     def __len__(self) -> int:
         return len(self._packed)
@@ -133,11 +134,11 @@ class Nodes:
 
     def _take(self, node: int, event: Event) -> Outcome:
         thawed = self.thawed(node)
-        told = core_event(self.world, event)
+        told = self._told(event)
         try:
             after, answer, commands = transition(thawed.state, told)
         except TenureError as refusal:
-            return self._refused(node, event, thawed, refusal)
+            return self._refused(node, event, told, refusal)
         except Exception as failure:
             found = f"{event} raised {type(failure).__name__}: {failure}"
             return Outcome(None, NOTHING, (Broken("I14", found),), accepted=False, noted=NOTHING_NOTED)
@@ -174,13 +175,21 @@ class Nodes:
                 return None
             raise
 
-    def _refused(self, node: int, event: Event, thawed: Thawed, refusal: TenureError) -> Outcome:
-        told, name = core_event(self.world, event), type(refusal).__name__
+    def _told(self, event: Event) -> values.Event:
+        found = self._calls.get(event)
+        if found is None:
+            found = core_event(self.world, event)
+            if self._remembering:
+                self._calls[event] = found
+        return found
+
+    def _refused(self, node: int, event: Event, told: values.Event, refusal: TenureError) -> Outcome:
+        name = type(refusal).__name__
         if not self.lawless:
             broken = (Broken("L02", f"{event}, which is legal, was refused: {name}: {refusal}"),)
             return Outcome(node, self._kept((f"error {name}",)), broken, accepted=False, noted=NOTHING_NOTED)
-        marks = self._kept((f"error {name}", "rule I14"))
-        return Outcome(node, marks, tuple(self._traces(thawed, told)), accepted=False, noted=NOTHING_NOTED)
+        marks, traces = self._kept((f"error {name}", "rule I14")), self._traces(self.thawed(node), told)
+        return Outcome(node, marks, tuple(traces), accepted=False, noted=NOTHING_NOTED)
 
     @staticmethod
     def _traces(thawed: Thawed, told: values.Event) -> list[Broken]:

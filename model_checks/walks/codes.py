@@ -47,12 +47,14 @@ class Step(NamedTuple):
         taken: where it led.
         judged: what the rules say of that state.
         broken: all that it broke; a walk ends with the first step that has any.
+        is_still: whether it led nowhere: the state is the one before.
     """
 
     event: Event
     taken: Taken
     judged: Judged
     broken: tuple[Broken, ...]
+    is_still: bool = False
 
 
 def decode(model: Model[Any], data: bytes) -> list[Event]:
@@ -69,7 +71,7 @@ def steps(model: Model[Any], data: Iterable[int]) -> Iterator[Step]:
         return
     path = _Path(model, states[first])
     while path.offered and (number := _read(numbers, len(path.offered))) is not None:
-        step = path.go(path.offered[number])
+        step = path.go(number)
         yield step
         if step.broken:
             return
@@ -80,7 +82,7 @@ def follow(model: Model[Any], events: Iterable[Event], initial: int = 0) -> Iter
     path = _Path(model, list(model.initial())[initial])
     for event in events:
         if event in path.offered:
-            step = path.go(event)
+            step = path.go(path.offered.index(event))
             yield step
             if step.broken:
                 return
@@ -105,8 +107,9 @@ def encode_events(model: Model[Any], events: Sequence[Event], initial: int = 0) 
     for place, event in enumerate(events):
         if event not in path.offered:
             raise NotOfferedError(event, place, len(path.offered))
-        data += _written(path.offered.index(event), len(path.offered))
-        if path.go(event).broken:
+        at = path.offered.index(event)
+        data += _written(at, len(path.offered))
+        if path.go(at).broken:
             break
     return bytes(data)
 
@@ -118,23 +121,24 @@ class _Path:
         self._model, self.state = model, state
         self.offered: Sequence[Event] = model.events(state)
 
-    def go(self, event: Event) -> Step:
-        """Take an event that is offered; a model that raises is at fault like one that breaks a rule."""
+    def go(self, at: int) -> Step:
+        """Take the event offered at a place; a model that raises is at fault like one that breaks a rule."""
         try:
-            return self._go(event)
+            return self._go(at)
         except Exception as error:
-            return Step(event, Taken(None), Judged(), (Broken(CRASH, f"{type(error).__name__}: {error}"),))
+            found = Broken(CRASH, f"{type(error).__name__}: {error}")
+            return Step(self.offered[at], Taken(None), Judged(), (found,))
 
-    def _go(self, event: Event) -> Step:
-        model, before = self._model, self.state
+    def _go(self, at: int) -> Step:
+        model, before, event = self._model, self.state, self.offered[at]
         taken = model.take(before, event)
         if taken.state is None:
             return Step(event, taken, Judged(), taken.broken)
         judged = model.judge(taken.state)
         broken = (*taken.broken, *judged.broken)
         if taken.state == before:
-            self.offered = [each for each in self.offered if each != event]
-            return Step(event, taken, judged, broken)
+            self.offered = [*self.offered[:at], *self.offered[at + 1 :]]
+            return Step(event, taken, judged, broken, is_still=True)
         self.state = taken.state
         self.offered = model.events(taken.state)
         if not self.offered and not model.is_quiescent(taken.state):

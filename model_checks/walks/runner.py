@@ -159,26 +159,29 @@ def _batches(result: MachineResult, seed: int) -> Iterator[Batch]:
 
 def walk_batch(batch: Batch) -> BatchResult:
     """Go the walks of a batch, up to the first fault."""
-    machine, began = batch.machine, time.process_time()
-    walker, fault, number = machine.walker(), None, 0
-    was_enabled = gc.isenabled()
-    # Nothing of a batch dies before its end but what reference counting frees.
+    began, was_enabled = time.process_time(), gc.isenabled()
+    # Nothing of a batch dies before its end but what reference counting frees, and then all of it does.
     gc.disable()
     try:
-        while walker.events < batch.events and fault is None:
-            data = walk_bytes(batch, number)
-            number += 1
-            try:
-                walker.walk(data)
-            except InvariantViolation as violation:
-                fault = Fault(violation.rule, str(violation), data)
-            except Exception as error:
-                fault = Fault(CRASH, f"{type(error).__name__}: {error}", data)
+        result = _walked(batch)
     finally:
         if was_enabled:
             gc.enable()
-    cpu_s = time.process_time() - began
-    return BatchResult(machine.name, walker.events, walker.states, walker.seen, cpu_s, fault)
+    return result._replace(cpu_s=time.process_time() - began)
+
+
+def _walked(batch: Batch) -> BatchResult:
+    walker, fault, number = batch.machine.walker(), None, 0
+    while walker.events < batch.events and fault is None:
+        data = walk_bytes(batch, number)
+        number += 1
+        try:
+            walker.walk(data)
+        except InvariantViolation as violation:
+            fault = Fault(violation.rule, str(violation), data)
+        except Exception as error:
+            fault = Fault(CRASH, f"{type(error).__name__}: {error}", data)
+    return BatchResult(batch.machine.name, walker.events, walker.states, walker.seen, 0.0, fault)
 
 
 def walk_bytes(batch: Batch, number: int) -> bytes:

@@ -1,14 +1,21 @@
 """The canonical form throws away only what nothing can tell apart."""
 
 import random
+from hashlib import shake_256
+from itertools import islice
 
 import pytest
 
+from tenure.core.blocks.tables import Lease, Tables
+from tenure.core.config import BlockConfig
 from tenure.model_checks.blocks import forms
-from tenure.model_checks.blocks.block_model import BlockModel
+from tenure.model_checks.blocks.block_model import BlockModel, BlockSituation
 from tenure.model_checks.blocks.forms import Form
+from tenure.model_checks.blocks.lawless import Lawless, Licence
 from tenure.model_checks.blocks.scopes import FREE
 from tenure.model_checks.blocks.worlds import World
+from tenure.model_checks.walks import steps as steps_of
+from tenure.model_checks.walks.models import blocks_lawless
 from tests.model_blocks.walks import form_of, told, translated, walk
 
 NAMES = sorted(f"blocks/{each.name}" for each in FREE if "ci" in each.sets)
@@ -120,3 +127,44 @@ def test_same_tables_are_told_from_ones_that_differ_anywhere() -> None:
             assert not forms.is_same(one, other)
 
     assert leases
+
+
+@pytest.mark.parametrize("part", sorted({*Tables.__slots__} - {"config", "leases", "pack_block"}))
+def test_tables_that_differ_in_any_part_are_told_apart(part: str) -> None:
+    """A part that is not compared is one in which a refusal may leave what it likes."""
+    one = Tables(BlockConfig(capacity=2, block_size=2))
+    other = one.clone()
+    setattr(other, part, "another")
+
+    assert not forms.is_same(one, other)
+
+
+@pytest.mark.parametrize("part", Lease.__slots__)
+def test_leases_that_differ_in_any_part_are_told_apart(part: str) -> None:
+    """The same of leases, which are changed most."""
+    one = Tables(BlockConfig(capacity=2, block_size=2))
+    one.leases["A"] = Lease()
+    for each in Lease.__slots__:
+        setattr(one.leases["A"], each, [])
+    other = one.clone()
+
+    assert forms.is_same(one, other)
+    setattr(other.leases["A"], part, "another")
+    assert not forms.is_same(one, other)
+
+
+def test_lawless_engine_that_saw_much_offers_what_a_new_one_does() -> None:
+    """What it remembers of one state must not be offered in another."""
+    model = blocks_lawless()
+    nodes = model.nodes
+    licence = Licence(
+        reservations=2, dependencies=(41, 42), batches=True, destinations=True, decode=(1, 2), fences=True
+    )
+    for step in islice(steps_of(model, shake_256(b"lawless").digest(4000)), 1500):
+        state = step.taken.state
+        assert isinstance(state, BlockSituation)
+        thawed = nodes.thawed(state.node)
+
+        assert Lawless(nodes.world, licence).offers(thawed.view, thawed.ghost) == tuple(model.events(state))
+
+    assert len(nodes) > 100

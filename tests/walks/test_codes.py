@@ -88,6 +88,12 @@ def test_event_that_led_nowhere_is_not_offered_again() -> None:
     assert len(looks) == len(set(looks))
 
 
+def test_step_tells_whether_it_led_anywhere() -> None:
+    """Only states that something led to are counted."""
+    for step in steps(Wide(1, 1, 1), bytes(range(200))):
+        assert (step.event[1] == "look") == step.is_still
+
+
 def test_event_that_cannot_happen_is_refused_when_encoded() -> None:
     """Bytes that stand for another walk would be a regression test of nothing."""
     with pytest.raises(NotOfferedError, match="event 1,") as refused:
