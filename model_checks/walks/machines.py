@@ -201,8 +201,8 @@ MACHINES: Final[Mapping[str, Machine]] = MappingProxyType(
             OracleMachine("rows-oracle", Walked(30, 1500, 4000, _ORACLE_GOALS), oracles.walk_rows, RowGoalBook),
             OracleMachine("blocks-oracle", Walked(200, 1500, 7500, _BLOCK_GOALS), oracles.walk_blocks, GoalBook),
             ModelMachine("blocks", Walked(20, 4000, 8000, _BLOCK_GOALS), models.blocks),
-            ModelMachine("blocks-crowded", Walked(40, 4000, 16000, _BLOCK_GOALS), models.blocks_crowded),
-            ModelMachine("blocks-lawless", Walked(694, 4000, 28000), models.blocks_lawless),
+            ModelMachine("blocks-crowded", Walked(20, 4000, 20000, _BLOCK_GOALS), models.blocks_crowded),
+            ModelMachine("blocks-lawless", Walked(714, 4000, 28000), models.blocks_lawless),
         )
     }
 )
