@@ -7,7 +7,8 @@ from typing import Final
 
 from tenure.backends.conformance.cache_registry import CacheCapability, CacheRig, cache_check
 from tenure.backends.conformance.facade_pair import FacadePair
-from tenure.backends.conformance.rig import CheckFailedError, OutOfTimeError
+from tenure.backends.conformance.histories import numbers, require_met
+from tenure.backends.conformance.rig import CheckFailedError
 from tenure.core.config import RowConfig
 from tenure.spec.choices import Choices
 
@@ -32,10 +33,10 @@ def _config(choices: Choices, wait_timeout_s: float) -> RowConfig:
 def histories(
     rig: CacheRig, usual: Sequence[str], rare: Sequence[str], must_see: Sequence[str], last: Sequence[str] = ()
 ) -> str:
-    """Seeded histories of these calls, each on a fresh cache."""
+    """Seeded histories of these calls, each on a fresh cache; more of them than usual until they met what they must."""
     assert rig.make is not None
     seen: Counter[str] = Counter()
-    for number in range(HISTORIES):
+    for number in numbers(HISTORIES, seen, must_see):
         choices = Choices(hashlib.shake_256(f"{rig.seed} {number}".encode()).digest(NUMBERS * CALLS))
         pair = FacadePair(rig.make, _config(choices, rig.timeout_s), choices, seen, rig.seed)
         try:
@@ -47,9 +48,8 @@ def histories(
             pair.end()
         except CheckFailedError as error:
             raise CheckFailedError(f"history {number}: {error}") from None
-    if missing := [what for what in must_see if not seen[what]]:
-        raise OutOfTimeError(f"no history met {', '.join(missing)}; give another seed")
-    return f"{seen['rows']} rows compared, {seen['saves']} saves, {seen['hits']} hits"
+    require_met(seen, must_see)
+    return f"{seen['histories']} histories, {seen['rows']} rows compared, {seen['saves']} saves, {seen['hits']} hits"
 
 
 STEPS: Final = ("start", "save", "materialize", "start", "save", "start", "save")
@@ -85,8 +85,8 @@ def refusals(rig: CacheRig) -> str:
     CacheCapability.FACADE,
 )
 def given_up(rig: CacheRig) -> str:
-    """Steps that are dropped or discarded."""
-    return histories(rig, (*STEPS, "drop"), ("discard",), ["rows", "drops"])
+    """Steps that are dropped or discarded, and hits of slots that had rows until a dropped step was to compute them."""
+    return histories(rig, (*STEPS, "drop"), ("discard",), ["rows", "drops", "hits of what was given up"])
 
 
 @cache_check("F5.reset", "R24: a reset forgets everything, or is refused and changes nothing", CacheCapability.FACADE)

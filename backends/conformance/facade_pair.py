@@ -16,8 +16,8 @@ from tenure.backends.conformance.rig import CheckFailedError, Rig
 from tenure.backends.cpu.arrays import STORAGE, is_array
 from tenure.backends.leftovers import is_list
 from tenure.core.config import RowConfig
-from tenure.core.errors import TenureError
-from tenure.core.rows.events import Extended, LifeCycle, RequestId, StepId
+from tenure.core.errors import TenureError, UnreadableHitError
+from tenure.core.rows.events import Extended, LifeCycle, RequestId, Slot, StepId
 from tenure.core.rows.names import HIDDEN, NameId
 from tenure.spec.choices import Choices
 from tenure.spec.rows.calls import some_bad_change
@@ -80,6 +80,9 @@ class FacadePair:
         self._canaries = Canaries()
         # By step and name the shape and dtype of what was emitted as a tensor.
         self._emitted: dict[tuple[StepId, NameId], tuple[tuple[int, ...], str]] = {}
+        # Slots that had rows until a step that was to compute them was given up, and the hits that lack these rows.
+        self._given_up: set[Slot] = set()
+        self._lack_given_up: set[tuple[StepId, RequestId]] = set()
         # Rows that were handed out: what is said of them, what they must stay, and they.
         self._handed: list[tuple[str, Array, Any]] = []
         self._is_down = False
@@ -163,12 +166,26 @@ class FacadePair:
         if made[0] != made[1]:
             raise CheckFailedError(f"save_outputs returns step {made[1]}, and should {made[0]}")
         self.seen["saves"] += 1
+        self._note_given_up(made[0], save)
         for each in save.outputs:
             if each.output.shape is not None and each.output.dtype is not None:
                 self._emitted[made[0], each.output.name] = tuple(each.output.shape), each.output.dtype
         if self._plan is not None:
             self._engine.compute(self._plan)
             self._plan = None
+
+    def _note_given_up(self, step: StepId, save: Save) -> None:
+        """Which hits of a step that was saved just now lack no rows but those that a step given up took away."""
+        self._given_up.difference_update(save.layout.slots.tolist())
+        for request in self._unreadable(step):
+            try:
+                self._oracle.clone().materialize(step, [request])
+            except UnreadableHitError as error:
+                if self._given_up.issuperset(error.slots):
+                    self._lack_given_up.add((step, request))
+
+    def _unreadable(self, step: StepId) -> list[RequestId]:
+        return [each for each in self._oracle.batch_of(step) if not self._oracle.is_readable(step, each)]
 
     def _content(self, emitted: Emitted) -> Any:
         shape, dtype = emitted.output.shape, emitted.output.dtype
@@ -186,9 +203,12 @@ class FacadePair:
             self._consume(choices.pick(self._oracle.unconsumed))
 
     def _consume(self, step: StepId) -> None:
-        batch = self._oracle.batch_of(step)
-        readable = tuple(each for each in batch if self._oracle.is_readable(step, each))
-        self._materialize(step, readable)
+        """Ask in vain for those who cannot have rows, one by one, and then for all others."""
+        batch, unreadable = self._oracle.batch_of(step), self._unreadable(step)
+        for each in unreadable:
+            self._materialize(step, [each])
+            self.seen["hits of what was given up"] += (step, each) in self._lack_given_up
+        self._materialize(step, [each for each in batch if each not in unreadable])
 
     def _materialize(self, step: StepId, requests: Sequence[RequestId]) -> None:
         made = self._both(
@@ -212,6 +232,7 @@ class FacadePair:
         del choices
         if self._plan is not None:
             slots = [row.slot for row in self._plan.rows]
+            self._given_up.update(slot for slot in slots if self._oracle.has_row(HIDDEN, slot))
             self._both("drop_step", lambda: self._oracle.drop_step(slots), lambda: self._subject.drop_step(slots))
             self._engine.compute(self._plan)
             self._plan = None
@@ -229,6 +250,7 @@ class FacadePair:
             raise CheckFailedError(f"reset returns {made[1]}, and should {made[0]}")
         if made is not None and made[0]:
             self._engine.forget()
+            self._given_up.clear()
             self._plan = None
         self.seen[f"reset {made is not None and made[0]}"] += 1
 

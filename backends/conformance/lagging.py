@@ -170,6 +170,7 @@ def lagging_lanes(rig: Rig) -> str:
     seen: Counter[str] = Counter()
 
     def tell(other: Rig, lagging: Lane, lead: int) -> None:
+        seen["histories"] += 1
         Story(other, lagging, lead, seen).tell()
 
     for number, (lagging, lead) in enumerate(product(Lane, LEADS)):

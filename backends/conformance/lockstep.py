@@ -14,8 +14,9 @@ import numpy as np
 
 from tenure.backends.capabilities import Capability
 from tenure.backends.conformance.bench import Array
+from tenure.backends.conformance.histories import numbers, require_met
 from tenure.backends.conformance.registry import check
-from tenure.backends.conformance.rig import CheckFailedError, OutOfTimeError, Rig
+from tenure.backends.conformance.rig import CheckFailedError, Rig
 from tenure.backends.conformance.row_subject import Found, RowSubject
 from tenure.backends.cpu.arrays import STORAGE
 from tenure.backends.leftovers import is_tuple
@@ -229,7 +230,7 @@ class Pair:
 def lockstep(
     rig: Rig, histories: int, config_of: Callable[[Choices], RowConfig], must_see: Sequence[str], laziness: int = 3
 ) -> str:
-    """Seeded histories, each on a fresh device."""
+    """Seeded histories, each on a fresh device; more of them than usual until they met what they must."""
     seen: Counter[str] = Counter()
 
     def tell(other: Rig, number: int) -> None:
@@ -241,7 +242,7 @@ def lockstep(
             pair.call()
         pair.end()
 
-    for number in range(histories):
+    for number in numbers(histories, seen, must_see):
         on_fresh_device(rig, number, f"history {number}", partial(tell, number=number))
     return how_far(seen, must_see)
 
@@ -270,10 +271,10 @@ def how_far(seen: Counter[str], must_see: Sequence[str]) -> str:
     Raises:
         OutOfTimeError: it did not meet what it must.
     """
-    if missing := [what for what in must_see if not seen[what]]:
-        raise OutOfTimeError(f"no history met {', '.join(missing)}; give another seed")
+    require_met(seen, must_see)
     return (
-        f"{seen['rows']} rows compared, {seen['saves']} saves, {seen['hits']} hits, {seen['set aside']} rows set aside"
+        f"{seen['histories']} histories, {seen['rows']} rows compared, {seen['saves']} saves, {seen['hits']} hits, "
+        f"{seen['set aside']} rows set aside"
     )
 
 

@@ -18,7 +18,7 @@ from tenure import OutputCache
 from tenure.backends.cpu import CpuDevice
 from tenure.backends.cpu.arrays import is_array
 from tenure.core.config import RowConfig, RowPolicy
-from tenure.core.errors import StepNotSavedError, TenureError
+from tenure.core.errors import StepNotSavedError, TenureError, UnreadableHitError
 from tenure.core.rows.answers import ConsumePlan, Done, SaveReserved, StepBegan, StepSaved
 from tenure.core.rows.commands import CopyPage, GatherRows, ScatterRows
 from tenure.core.rows.events import ConsumeRequested, PolicyRegistered, SavePublished, StepConsumed
@@ -345,6 +345,16 @@ class DropsNothing(Facade):
         super().drop_step(())
 
 
+class ServesNobody(Facade):
+    """Whoever asks for a request whose hit has no rows consumes the step, and gets nothing."""
+
+    def materialize(self, step_id: int, req_ids: Any) -> Any:
+        try:
+            return super().materialize(step_id, req_ids)
+        except UnreadableHitError:
+            return super().materialize(step_id, ())
+
+
 class AlwaysResets(Facade):
     """A reset says that it was done, whatever it was."""
 
@@ -503,6 +513,7 @@ FACADES: Final[Mapping[str, BrokenCache]] = MappingProxyType(
         "a bad start is taken in part": BrokenCache(TakesAnyStart, "F3.refusals", "new_step_starts is taken"),
         "a policy is taken late": BrokenCache(ServesForEver, "F3.refusals", "register_policy is taken"),
         "a dropped step leaves its slots": BrokenCache(DropsNothing, "F4.given-up", ""),
+        "a hit without rows is consumed": BrokenCache(ServesNobody, "F4.given-up", "materialize is taken"),
         "a reset is always done": BrokenCache(AlwaysResets, "F5.reset", "reset returns True"),
         "no rows are handed out": BrokenCache(HandsOutNoRows, "F1.rows", "expected int32[12], found int32[]"),
         "rows are written over": BrokenCache(WritesOverRows, "F1.rows", "looked at again"),

@@ -86,6 +86,25 @@ def test_broken_facade_fails_by_the_check_named_for_it(fault: str) -> None:
     assert broken.words in result.message
 
 
+@pytest.mark.parametrize("seed", [4, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3, 8, 13))])
+def test_cache_that_gives_nothing_up_fails_whatever_the_seed_draws(seed: int) -> None:
+    """Of seeds 4, 8 and 13 only further histories have a hit that lacks nothing but what a dropped step took away."""
+    broken = FACADES["a dropped step leaves its slots"]
+    (result,) = check_cache(broken.make, [CacheCapability.FACADE], only=[broken.check], seed=seed).results
+
+    assert Verdict.FAIL is result.verdict, result.message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("make", [make_on_cpu, make_on_fake])
+def test_every_seed_has_a_verdict(make: Any, seed: int) -> None:
+    """What a seed happens to draw decides how long a check takes, and not whether anything can be said."""
+    report = check_cache(make, seed=seed)
+
+    assert Verdict.PASS is report.verdict, report.as_json()
+
+
 # --- Children -------------------------------------------------------------------------------------------------------
 
 

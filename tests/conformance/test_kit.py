@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,8 +13,17 @@ from click.testing import CliRunner
 
 from tenure.backends import cpu, fake
 from tenure.backends.capabilities import Capability
-from tenure.backends.conformance import CHECKS, Report, UnknownCheckError, Verdict, check_device
+from tenure.backends.conformance import (
+    CHECKS,
+    Report,
+    UnknownCheckError,
+    Verdict,
+    check_device,
+    histories,
+    lockstep,
+)
 from tenure.backends.conformance.report import rules_hash
+from tenure.backends.conformance.rig import OutOfTimeError
 from tenure.backends.conformance.testing import DeviceConformance
 from tenure.backends.cpu import CpuDevice
 from tenure.backends.cpu.worker import CpuEvent
@@ -65,6 +75,45 @@ def test_emulated_accelerator_passes_in_orders_of_its_own(seed: int) -> None:
 
     assert passed_all_that_is_claimed(report)
     assert [each.level for each in report.of(Verdict.NOT_CLAIMED)] == ["unified"]
+
+
+@pytest.mark.parametrize("make", [fake.make_device, pytest.param(cpu.make_device, marks=pytest.mark.slow)])
+def test_seed_of_which_the_usual_histories_meet_too_little_has_a_verdict(make: Any) -> None:
+    """Of seed 4 the first six histories set no row aside; further ones do."""
+    (result,) = check_device(make, seed=4, only=["L2"]).results
+
+    assert Verdict.PASS is result.verdict, result.message
+    assert int(result.message.split(" histories", 1)[0]) > lockstep.HISTORIES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("make", [fake.make_device, cpu.make_device])
+def test_every_seed_has_a_verdict(make: Any, seed: int) -> None:
+    """What a seed happens to draw decides how long a check takes, and not whether anything can be said."""
+    assert passed_all_that_is_claimed(check_device(make, seed=seed, only=("D", "L")))
+
+
+def test_what_histories_never_meet_is_unknown_after_a_bound_that_is_told() -> None:
+    """A check that meets nothing of what it is about must neither pass nor go on for ever."""
+    seen: Counter[str] = Counter(rows=1)
+    told = list(histories.numbers(6, seen, ["rows", "set aside"]))
+
+    assert [*range(histories.AT_MOST)] == told
+    with pytest.raises(OutOfTimeError, match=f"none of {histories.AT_MOST} histories met set aside"):
+        histories.require_met(seen, ["rows", "set aside"])
+
+
+def test_histories_end_as_soon_as_they_met_what_they_must_and_not_before_the_usual_ones() -> None:
+    """A seed that draws well costs no more than the usual histories."""
+    seen: Counter[str] = Counter()
+    told: list[int] = []
+    for number in histories.numbers(6, seen, ["set aside"]):
+        told.append(number)
+        seen["set aside"] += number == 8
+    soon = list(histories.numbers(6, Counter({"set aside": 1}), ["set aside"]))
+
+    assert ([*range(9)], [*range(6)]) == (told, soon)
 
 
 @pytest.mark.parametrize("fault", sorted(BROKEN))

@@ -12,15 +12,16 @@ from tests.fake.race_mutants import MUTANTS
 PINNED: Final = "T2.pinned"
 ROWS: Final = "L1.rows-agree-with-the-oracle"
 ANY_ORDER: Final = "L4.any-order"
+ASIDE: Final = "L2.rows-are-set-aside"
 LAGGING: Final = "L5.lagging-lanes"
 EDGES: Final = "T1.all-edges"
 NAMED: Final = {
     "page-copy-told-twice": ROWS,
-    "preserved-too-late": ROWS,
+    "preserved-too-late": ASIDE,
     "gather-out-of-order": ROWS,
     "no-zeros": ROWS,
     "leftover-not-copied": ROWS,
-    "asides-forgotten": ROWS,
+    "asides-forgotten": ASIDE,
     "chunk-copied-twice": ANY_ORDER,
     "scratch-let-go": LAGGING,
     "asides-let-go": LAGGING,
@@ -28,6 +29,8 @@ NAMED: Final = {
     "view-that-keeps-nothing": "D6.tensor-keeps-alive",
 }
 """The checks of those that no pinned trace shows: what failing takes long, or rows that only longer histories have."""
+DRAWN: Final = frozenset({ROWS, ASIDE, ANY_ORDER})
+"""The checks whose histories are drawn."""
 LENT_EARLY: Final = ("scratch-let-go", "asides-let-go", "lent-twice")
 """Memory is somebody else's before its user has come to an end."""
 SLOW: Final = frozenset({"gather-never-told"})
@@ -41,6 +44,17 @@ def test_planted_race_fails_by_the_check_named_for_it(name: str) -> None:
         report = check_device(make_device, only=[check], timeout_s=3)
 
     assert [(check, Verdict.FAIL)] == [(each.id, each.verdict) for each in report.results], report.results
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("name", sorted(name for name, check in NAMED.items() if check in DRAWN))
+def test_planted_race_fails_whatever_the_seed_draws(name: str, seed: int) -> None:
+    """A check goes on until it met what the fault is about."""
+    with MUTANTS[name].plant():
+        (result,) = check_device(make_device, only=[NAMED[name]], timeout_s=3, seed=seed).results
+
+    assert Verdict.FAIL is result.verdict, result.message
 
 
 def test_race_mutants_that_are_named_are_there() -> None:
