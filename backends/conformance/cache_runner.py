@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from tenure.backends.capabilities import ATTRIBUTE
-from tenure.backends.conformance import facade_checks, machine_checks
+from tenure.backends.conformance import facade_checks, machine_checks, machine_histories
 from tenure.backends.conformance.cache_registry import CACHE_CHECKS, CacheCapability, CacheCheck, CacheRig
 from tenure.backends.conformance.cache_subjects import MachineMaker
 from tenure.backends.conformance.report import Coverage, Report, Result, Verdict
@@ -20,7 +20,7 @@ from tenure.backends.conformance.runner import (
     result_of,
 )
 
-MODULES: Final = (machine_checks, facade_checks)
+MODULES: Final = (machine_checks, machine_histories, facade_checks)
 """Whose import registers the checks."""
 PATIENCE: Final = 10
 """So many times what one reply may take, a whole check may take."""

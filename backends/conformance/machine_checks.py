@@ -9,6 +9,7 @@ from tenure.backends.conformance.refusals import require_refusal
 from tenure.backends.conformance.report import Coverage
 from tenure.backends.conformance.rig import CheckFailedError
 from tenure.backends.conformance.traces import Trace, TraceScope, edge_traces, pinned_traces
+from tenure.core.config import RowConfig, RowPolicy
 from tenure.core.errors import TenureError
 from tenure.core.rows.events import PolicyRegistered, RowEvent
 from tenure.core.rows.machine import transition
@@ -24,11 +25,11 @@ STRAYS: Final = "strays"
 class Pair:
     """The machine, and a subject that is told the same."""
 
-    def __init__(self, subject: MachineSubject, scope: TraceScope) -> None:
+    def __init__(self, subject: MachineSubject, config: RowConfig, policy: RowPolicy) -> None:
         """Both begin."""
         self._subject = subject
-        self._state = transition(RowState.initial(scope.config), PolicyRegistered(scope.policy)).state
-        subject.begin(scope.config, scope.policy)
+        self._state = transition(RowState.initial(config), PolicyRegistered(policy)).state
+        subject.begin(config, policy)
 
     def tell(self, event: RowEvent, where: str, refused: str | None = None) -> bool:
         """Tell both; whether the machine took it.
@@ -75,7 +76,7 @@ def _compare(expected: Reply, found: Reply) -> None:
 
 def _go_through(subject: MachineSubject, scope: TraceScope, trace: Trace) -> set[tuple[str, int]]:
     """Tell all of a trace; the edges that are met."""
-    pair = Pair(subject, scope)
+    pair = Pair(subject, scope.config, scope.policy)
     met: set[tuple[str, int]] = set()
     for place, (_, event, refused) in enumerate(trace.told):
         pair.tell(event, f"{scope.name}, trace {trace.name}, event {place + 1} of {len(trace.told)}", refused)
@@ -145,7 +146,7 @@ def walks(rig: CacheRig) -> str:
             scope = scopes[int(rig.random.integers(len(scopes)))]
             events = list({id(each.event): each.event for trace in scope.traces for each in trace.told}.values())
             trace = scope.traces[int(rig.random.integers(len(scope.traces)))]
-            pair = Pair(subject, scope)
+            pair = Pair(subject, scope.config, scope.policy)
             for each in trace.told:
                 walk = [each.event]
                 if not rig.random.integers(STRAY_ONE_IN):

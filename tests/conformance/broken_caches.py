@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from tenure.backends.cpu.arrays import is_array
 from tenure.core.config import RowConfig, RowPolicy
 from tenure.core.errors import StepNotSavedError, TenureError, UnreadableHitError
 from tenure.core.rows.answers import ConsumePlan, Done, SaveReserved, StepBegan, StepSaved
-from tenure.core.rows.commands import CopyPage, GatherRows, ScatterRows
+from tenure.core.rows.commands import CopyPage, GatherRows, ReleaseBuffers, ScatterRows
 from tenure.core.rows.events import ConsumeRequested, PolicyRegistered, SavePublished, StepConsumed
 from tenure.core.rows.machine import transition
 from tenure.core.rows.state import RowState
@@ -61,6 +61,47 @@ class ForgetsFences(Machine):
     def tell(self, event: Any) -> Said:
         answer, commands = self.told(event)
         return answer, tuple(replace(each, after=()) if isinstance(each, ScatterRows) else each for each in commands)
+
+
+class ForgetsTheThirdFence(Machine):
+    """Scatters are ordered behind two gathers at most."""
+
+    def tell(self, event: Any) -> Said:
+        answer, commands = self.told(event)
+        return answer, tuple(
+            replace(each, after=each.after[:2]) if isinstance(each, ScatterRows) else each for each in commands
+        )
+
+
+class ReleasesOne(Machine):
+    """Of several buffers that are free at a time, one of each kind is given back."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("clones", "writes", "reads")
+
+    def tell(self, event: Any) -> Said:
+        answer, commands = self.told(event)
+        return answer, tuple(self._one(each) if isinstance(each, ReleaseBuffers) else each for each in commands)
+
+    def _one(self, command: ReleaseBuffers) -> ReleaseBuffers:
+        return replace(command, **{kind: getattr(command, kind)[:1] for kind in self.kinds})
+
+
+class ReleasesOneClone(ReleasesOne):
+    """Of several clones one."""
+
+    kinds = ("clones",)
+
+
+class ReleasesOneWrite(ReleasesOne):
+    """Of the host rows of several writes those of one."""
+
+    kinds = ("writes",)
+
+
+class ReleasesOneRead(ReleasesOne):
+    """Of the buffers of several reads one."""
+
+    kinds = ("reads",)
 
 
 class ConsumesTwice(Machine):
@@ -474,6 +515,10 @@ MACHINES: Final[Mapping[str, BrokenCache]] = MappingProxyType(
     {
         "a hit is readable too early": BrokenCache(WaitsForNoHit, "M1.all-edges", "it answers Done"),
         "fences are forgotten": BrokenCache(ForgetsFences, "M1.all-edges", "it commands ScatterRows"),
+        "a third fence is forgotten": BrokenCache(ForgetsTheThirdFence, "M6.histories", "it commands ScatterRows"),
+        "of several clones one is released": BrokenCache(ReleasesOneClone, "M6.histories", "it commands"),
+        "of several writes one is released": BrokenCache(ReleasesOneWrite, "M6.histories", "it commands"),
+        "of several reads one is released": BrokenCache(ReleasesOneRead, "M6.histories", "it commands"),
         "a step is consumed twice": BrokenCache(ConsumesTwice, "M2.refusals", "it answers Done()"),
         "a step has another number": BrokenCache(WrongStep, "M1.all-edges", "it answers StepBegan"),
         "a command is lost": BrokenCache(LosesCommand, "M1.all-edges", "and should CopyPage"),
