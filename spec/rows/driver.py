@@ -123,7 +123,8 @@ class Driver(Generic[S]):
         try:
             self.state, answer, commands = self.subject.transition(was, event)
         except TenureError as error:
-            refusal = error
+            # Where it was raised would be kept alive with it, and the states there.
+            refusal = error.with_traceback(None)
         if type(refusal) is not type(expected):
             raise InvariantViolation(AGREEMENT, f"{event} gives {refusal or answer!r}; expected {expected!r}")
         self.view = self.subject.view(self.state)
