@@ -5,6 +5,7 @@ from typing import Final
 
 from tenure.backends.conformance.cache_registry import CacheCapability, CacheRig, cache_check
 from tenure.backends.conformance.cache_subjects import MachineSubject, Reply, shown
+from tenure.backends.conformance.differences import difference
 from tenure.backends.conformance.refusals import require_refusal
 from tenure.backends.conformance.report import Coverage
 from tenure.backends.conformance.rig import CheckFailedError
@@ -66,12 +67,15 @@ def _compare(expected: Reply, found: Reply) -> None:
         verb = "refuses with" if found.refused else "answers"
         raise CheckFailedError(f"it {verb} {said}; expected {'the refusal ' if expected.refused else ''}{should}")
     if expected.answer != found.answer:
-        raise CheckFailedError(f"it answers {found.answer}, and should {expected.answer}")
-    if expected.commands != found.commands:
-        pairs = zip(expected.commands, found.commands, strict=False)
-        first = next((pair for pair in pairs if pair[0] != pair[1]), None)
-        what = f"it commands {shown(found.commands)}, and should {shown(expected.commands)}"
-        raise CheckFailedError(what if first is None else f"{what}; first {first[1]}, and should {first[0]}")
+        if type(expected.answer) is not type(found.answer):
+            raise CheckFailedError(f"it answers {found.answer}, and should {expected.answer}")
+        raise CheckFailedError(f"it answers {type(found.answer).__name__}; {difference(found.answer, expected.answer)}")
+    said, should = shown(found.commands), shown(expected.commands)
+    if said != should:
+        raise CheckFailedError(f"it commands {said}, and should {should}")
+    for command, right in zip(found.commands, expected.commands, strict=True):
+        if command != right:
+            raise CheckFailedError(f"it commands {said}; {difference(command, right)}")
 
 
 def _go_through(subject: MachineSubject, scope: TraceScope, trace: Trace) -> set[tuple[str, int]]:

@@ -514,22 +514,26 @@ class BrokenCache(NamedTuple):
 MACHINES: Final[Mapping[str, BrokenCache]] = MappingProxyType(
     {
         "a hit is readable too early": BrokenCache(WaitsForNoHit, "M1.all-edges", "it answers Done"),
-        "fences are forgotten": BrokenCache(ForgetsFences, "M1.all-edges", "it commands ScatterRows"),
-        "a third fence is forgotten": BrokenCache(ForgetsTheThirdFence, "M6.histories", "it commands ScatterRows"),
-        "of several clones one is released": BrokenCache(ReleasesOneClone, "M6.histories", "it commands"),
-        "of several writes one is released": BrokenCache(ReleasesOneWrite, "M6.histories", "it commands"),
-        "of several reads one is released": BrokenCache(ReleasesOneRead, "M6.histories", "it commands"),
+        "fences are forgotten": BrokenCache(ForgetsFences, "M1.all-edges", "ScatterRows.after is ()"),
+        "a third fence is forgotten": BrokenCache(ForgetsTheThirdFence, "M6.histories", "ScatterRows.after is"),
+        "of several clones one is released": BrokenCache(ReleasesOneClone, "M6.histories", "ReleaseBuffers.clones is"),
+        "of several writes one is released": BrokenCache(ReleasesOneWrite, "M6.histories", "ReleaseBuffers.writes is"),
+        "of several reads one is released": BrokenCache(ReleasesOneRead, "M6.histories", "ReleaseBuffers.reads is"),
         "a step is consumed twice": BrokenCache(ConsumesTwice, "M2.refusals", "it answers Done()"),
-        "a step has another number": BrokenCache(WrongStep, "M1.all-edges", "it answers StepBegan"),
+        "a step has another number": BrokenCache(WrongStep, "M1.all-edges", "StepBegan.step is 2, and should be 1"),
         "a command is lost": BrokenCache(LosesCommand, "M1.all-edges", "and should CopyPage"),
         "nothing is refused": BrokenCache(RefusesNothing, "M2.refusals", "expected the refusal"),
         "refusals have one name": BrokenCache(RefusesByOneName, "M2.refusals", "it refuses with StepNotSavedError"),
         "a refusal changes something": BrokenCache(RefusalChangesSomething, "M2.refusals", "expected"),
         "strays are taken on walks": BrokenCache(RefusesNothing, "M4.walks", "expected the refusal"),
         "commands in another order": BrokenCache(SwapsCommands, "M1.all-edges", "it commands"),
-        "a gather of one row too far": BrokenCache(ReadsTooMuch, "M1.all-edges", "it commands GatherRows"),
+        "a gather of one row too far": BrokenCache(
+            ReadsTooMuch, "M1.all-edges", "GatherRows.num_rows is 2, and should be 1"
+        ),
         "an exception": BrokenCache(Falls, "M1.all-edges", "it raised RuntimeError: nobody"),
-        "the cache before is remembered": BrokenCache(Remembers, "M5.begins-anew", "it answers StepSaved"),
+        "the cache before is remembered": BrokenCache(
+            Remembers, "M5.begins-anew", "StepSaved.write is 2, and should be 1"
+        ),
     }
 )
 """Told events in this process, by what is wrong."""
