@@ -31,14 +31,18 @@ RULES_BY_ID: Final = {rule.id: rule for rule in RULES}
 
 @dataclass(eq=False)
 class UnknownScopeError(ContractError):
-    """There is no scope, set or model of this name."""
+    """There is no scope, set or model of this name; or no scope among those of the models that are asked for."""
 
     scope: ClassVar[Damage] = Damage.REQUEST
     name: str
     known: tuple[str, ...]
+    models: tuple[str, ...] = ()
 
     def sentence(self) -> str:
         """The message."""
+        if self.models:
+            asked = ", ".join(self.models)
+            return f"{self.name!r} has no scope of what is asked for, which is {asked}; leave the model out, or name it"
         near = get_close_matches(self.name, self.known, n=3, cutoff=0.5)
         hint = f"; near it: {', '.join(near)}" if near else ""
         return f"{self.name!r} is no model, set or scope{hint}; `tenure check --list` shows all"
@@ -118,7 +122,10 @@ def chosen(models: Sequence[str] = (), names: Sequence[str] = ()) -> list[Scope]
     wanted = list(names) or ([] if single and not wanted_models else [DEFAULT_SET])
     within = [scope for name in families for scope in family(name).scopes]
     for name in wanted:
-        single |= {scope.name for scope in _meant(name, within)}
+        meant = {scope.name for scope in _meant(name, within)}
+        if wanted_models and not meant & {scope.name for scope in within}:
+            raise UnknownScopeError(name, tuple(_names()), tuple(wanted_models))
+        single |= meant
     return [scope for scope in all_scopes() if scope.name in single]
 
 

@@ -198,11 +198,11 @@ MACHINES: Final[Mapping[str, Machine]] = MappingProxyType(
             ModelMachine("rows-faults", Walked(3, 1000, 1000, _FAULT_GOALS), models.rows_faults),
             ModelMachine("rows", Walked(4, 1000, 2000, _ROW_GOALS), models.rows),
             ModelMachine("rows-in-pieces", Walked(5, 1000, 2000), models.rows_in_pieces),
-            OracleMachine("rows-oracle", Walked(30, 1500, 4000, _ORACLE_GOALS), oracles.walk_rows, RowGoalBook),
-            OracleMachine("blocks-oracle", Walked(200, 1500, 7500, _BLOCK_GOALS), oracles.walk_blocks, GoalBook),
+            OracleMachine("rows-oracle", Walked(40, 1500, 4000, _ORACLE_GOALS), oracles.walk_rows, RowGoalBook),
+            OracleMachine("blocks-oracle", Walked(280, 1500, 7500, _BLOCK_GOALS), oracles.walk_blocks, GoalBook),
             ModelMachine("blocks", Walked(20, 4000, 8000, _BLOCK_GOALS), models.blocks),
-            ModelMachine("blocks-crowded", Walked(20, 4000, 20000, _BLOCK_GOALS), models.blocks_crowded),
-            ModelMachine("blocks-lawless", Walked(714, 4000, 28000), models.blocks_lawless),
+            ModelMachine("blocks-crowded", Walked(40, 4000, 20000, _BLOCK_GOALS), models.blocks_crowded),
+            ModelMachine("blocks-lawless", Walked(604, 4000, 28000), models.blocks_lawless),
         )
     }
 )

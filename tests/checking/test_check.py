@@ -257,6 +257,15 @@ def test_chosen_scopes_come_once_in_the_order_of_the_registry() -> None:
     assert ["toys/vain"] == [scope.name for scope in chosen(["toys/vain"])]
 
 
+def test_scope_of_another_model_than_asked_for_is_refused(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else PROVED would be said where nothing of the model was searched."""
+    monkeypatch.setattr(scopes, "MODULES", MODULES)
+    result = invoke("check", "blocks", "--scope", "rows/step-given-up", "--no-progress")
+
+    assert 2 == result.exit_code
+    assert "'rows/step-given-up' has no scope of what is asked for, which is blocks" in " ".join(result.output.split())
+
+
 def test_junit_of_a_refuted_scope_is_a_failure_with_its_story(invoke: Invoke, here: Path) -> None:
     """CI shows the text of a failure and nothing else."""
     invoke("check", "--no-progress", "--scope", "refuted", "--junit", "out.xml")
