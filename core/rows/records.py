@@ -21,7 +21,7 @@ class Write(NamedTuple):
         slots: the slots of its rows; of a deferred write once it is closed.
         clones: what an immediate write holds until HOST_READY; `freeze` is the command that makes them.
         names: the names of an immediate write that reach the pool.
-        chunks: of a deferred write that is closed: its rows of the chunk table, by column (PLACE is stale).
+        chunks: of a deferred write that is closed: its rows of the chunk table, by column (PLACE is 0).
         readers: the reads that hold its host rows (or, before HOST_READY, will).
         ended: its request finished or was aborted.
         fenced: a reset forgot it.

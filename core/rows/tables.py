@@ -25,7 +25,7 @@ from tenure.core.rows.events import (
 )
 from tenure.core.rows.names import HeldClass, NameId, RowFormat
 from tenure.core.rows.records import Failure, FencedStep, Read, Step, Write
-from tenure.core.rows.view import RowCounters, StepPhase
+from tenure.core.rows.view import RowCounters, StepPhase, WritePhase
 
 NOBODY: Final = (0, 0)
 """The holders of a free page: no step, no write."""
@@ -217,10 +217,12 @@ class Tables:
         names = [tuple(map(of, formats)) for formats in self.signatures]
         slots = self.chunk_slots.column(0)
         chunks: list[list[int]] = self.chunks[0:].T.tolist()
+        # What may be forgotten at any time, when the table is put together again, tells no states apart.
+        open_writes = {number for number, write in self.writes.items() if write.phase is not WritePhase.WRITTEN}
         open_chunks = tuple(
-            (claim, write, clone, start, stop, names[named], slots[place : place + stop - start].tobytes())
+            (claim, write, clone, start, stop, named, slots[place : place + stop - start].tobytes())
             for claim, write, clone, start, stop, named, place in chunks
-            if write in self.writes
+            if write in open_writes
         )
         clones = self.clones[0:]
         return (
@@ -233,7 +235,7 @@ class Tables:
             tuple(sorted_requests(self.live)),
             tuple((request, self.open_write[request]) for request in sorted_requests(self.open_write)),
             tuple((number, of(self.writes[number])) for number in sorted(self.writes)),
-            open_chunks,
+            (tuple(names), open_chunks),
             clones[:, clones[CLONE_HOLDERS] > 0].tobytes(),
             tuple(self.immediate_clones.items()),
             tuple(self.pages),

@@ -15,7 +15,16 @@ from tenure.core.rows.events import CopyBegan, CopyCompleted, ReadId, RequestId,
 from tenure.core.rows.lifecycles import moved_write
 from tenure.core.rows.names import RowFormat, Schedule
 from tenure.core.rows.records import Failure, Write
-from tenure.core.rows.tables import CHUNK_CLAIM, CHUNK_CLONE, CHUNK_NAMES, CHUNK_START, CHUNK_STOP, CHUNK_WRITE, Tables
+from tenure.core.rows.tables import (
+    CHUNK_CLAIM,
+    CHUNK_CLONE,
+    CHUNK_NAMES,
+    CHUNK_PLACE,
+    CHUNK_START,
+    CHUNK_STOP,
+    CHUNK_WRITE,
+    Tables,
+)
 from tenure.core.rows.view import WritePhase
 
 LATE: Final = Ignored("a reset forgot this write; what it held was given back as far as its device is done with it")
@@ -34,7 +43,11 @@ def queue_writes(edit: Edit, numbers: Iterable[WriteId]) -> None:
         chunks = open_chunks(tables, number)
         slots = read_only(tables.slots_of(chunks))
         edit.remove(tables.open_write, write.request)
-        edit.put(tables.writes, number, write._replace(phase=WritePhase.QUEUED, chunks=chunks, slots=slots))
+        # Where the slots stand in the table changes, and is no part of what a state holds.
+        closed = chunks.copy()
+        closed[CHUNK_PLACE] = 0
+        kept = write._replace(phase=WritePhase.QUEUED, chunks=read_only(closed), slots=slots)
+        edit.put(tables.writes, number, kept)
         edit.commands.append(_copy_deferred(edit, number, chunks))
 
 
