@@ -47,7 +47,7 @@ def content(value: Any) -> Any:
         array = cast("npt.NDArray[Any]", value)
         return (array.dtype.str, array.shape, array.tobytes())
     if isinstance(value, tuple):
-        return tuple([each if type(each) in _PLAIN else content(each) for each in value])  # pyright: ignore
+        return tuple([each if type(each) in _PLAIN else content(each) for each in value])  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     return value
 
 

@@ -266,6 +266,15 @@ LEASE_MUTANTS: Final[tuple[Mutant, ...]] = (
         "A snapshot outlives the change of its lease.",
         "B13",
     ),
+    Mutant(
+        "B-snapshot-outlives-an-authorization",
+        "tenure.core.blocks.fences",
+        "    drop_snapshots(edit, event.request)\n    tags.authorize(edit, blocks)",
+        "    tags.authorize(edit, blocks)",
+        "blocks/without-a-listener",
+        "I22",
+        "A transfer is attached by what was looked at before an authorization.",
+    ),
     # --- Batches -----------------------------------------------------------------------------------
     Mutant(
         "B-batch-goes-on-without-capacity",

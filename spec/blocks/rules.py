@@ -69,6 +69,7 @@ TRANSITION_CHECKS: Final[tuple[tuple[str, TransitionCheck], ...]] = (
     ("I19", leases.watermark_only_rises),
     ("I20", fences.tags_only_come_and_go_with_their_transfer),
     ("I22", fences.nothing_becomes_visible_under_a_reader),
+    ("I22", fences.snapshots_end_when_their_lease_changes),
     ("I23", fences.attachments_are_counted),
     ("I24", events.event_ids_are_consecutive),
     ("I25", events.events_tell_what_is_visible),

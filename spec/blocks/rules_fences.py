@@ -58,6 +58,17 @@ def nothing_becomes_visible_under_a_reader(seen: Observation) -> Finding:
     return None
 
 
+def snapshots_end_when_their_lease_changes(seen: Observation) -> Finding:
+    """I22, of what transfers are attached to: else one would be, to blocks that are no longer what it was to read."""
+    for number, snapshot in seen.after.snapshots.items():
+        if number not in seen.before.snapshots:
+            continue
+        then, now = (view.leases.get(snapshot.request) for view in (seen.before, seen.after))
+        if now is None or (then is not now and then != now):
+            return f"snapshot {number} of {snapshot.request!r} outlives {seen.event}, which changed its lease"
+    return None
+
+
 def untracked_pools_have_no_fences(view: BlockView) -> Finding:
     """I23, of a state."""
     if view.attached_ever < len(view.dependencies):

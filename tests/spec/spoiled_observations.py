@@ -18,7 +18,7 @@ from tenure.core.blocks.values import (
     PublishStored,
     RecordTrace,
 )
-from tenure.core.blocks.view import CachedCopy, IndexEntry
+from tenure.core.blocks.view import CachedCopy, IndexEntry, SnapshotView
 from tenure.spec.blocks.rule import Observation
 from tests.spec.history import History, config, fenced_pair, named
 from tests.spec.spoiled_states import Breaker, copy, drop, index, lease, writes
@@ -129,6 +129,14 @@ GOOD_OBSERVATIONS = [
 # --- Ways to break them ---------------------------------------------------------------------------------------------
 
 
+def with_a_snapshot(seen: Observation) -> Observation:
+    """An observation through which a snapshot of request 1 lives on."""
+    snapshots = {1: SnapshotView(1, (0,), (0,))}
+    return after(
+        replace(seen, before=replace(seen.before, snapshots=snapshots)), lambda v: replace(v, snapshots=snapshots)
+    )
+
+
 def after(seen: Observation, spoil: Breaker) -> Observation:
     """An observation that ends elsewhere."""
     return replace(seen, after=spoil(seen.after))
@@ -183,6 +191,8 @@ BROKEN_OBSERVATIONS: list[tuple[str, Callable[[], Observation], Callable[[Observ
     ("I20", satisfied, lambda s: after(s, lambda v: replace(v, tags={0: 2, 1: 1}))),
     ("I20", attached, lambda s: after(s, lambda v: replace(v, tags={0: 5, 1: 5}))),
     ("I22", asked_again, lambda s: after(s, lambda v: copy(v, 0, CachedCopy(20, 1, 0)))),
+    ("I22", preempted, with_a_snapshot),
+    ("I22", released, with_a_snapshot),
     ("I23", asked_again, lambda s: after(s, lambda v: replace(v, attached_ever=3))),
     ("I23", attached, lambda s: after(s, lambda v: replace(v, attached_ever=0))),
     ("I24", stored, lambda s: event(s, event_id=1)),
