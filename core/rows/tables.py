@@ -5,6 +5,7 @@ a row is absent, in transit or committed follows from them and from the few writ
 """
 
 from collections.abc import Callable, Hashable, Mapping
+from operator import attrgetter
 from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
@@ -55,6 +56,7 @@ _SCALARS: Final = (
     "failure",
     "policy",
 )
+_scalars_of: Final = attrgetter(*_SCALARS)
 
 
 class Tables:
@@ -163,24 +165,8 @@ class Tables:
     @property
     def scalars(self) -> Scalars:
         """Every single value that changes, so that a journal notes them at once."""
-        return (
-            self.next_claim,
-            self.next_step,
-            self.next_write,
-            self.next_read,
-            self.next_clone,
-            self.next_command,
-            self.floor,
-            self.step_floor,
-            self.charged,
-            self.pending,
-            self.dead_chunks,
-            self.dead_clones,
-            self.started,
-            self.shut_down,
-            self.failure,
-            self.policy,
-        )
+        values: Scalars = _scalars_of(self)
+        return values
 
     @scalars.setter
     def scalars(self, values: Scalars) -> None:
@@ -215,16 +201,6 @@ class Tables:
         """
         of = record_key if of is None else of
         names = [tuple(map(of, formats)) for formats in self.signatures]
-        slots = self.chunk_slots.column(0)
-        chunks: list[list[int]] = self.chunks[0:].T.tolist()
-        # What may be forgotten at any time, when the table is put together again, tells no states apart.
-        open_writes = {number for number, write in self.writes.items() if write.phase is not WritePhase.WRITTEN}
-        open_chunks = tuple(
-            (claim, write, clone, start, stop, named, slots[place : place + stop - start].tobytes())
-            for claim, write, clone, start, stop, named, place in chunks
-            if write in open_writes
-        )
-        clones = self.clones[0:]
         return (
             of(self.config),
             tuple(map(of, self.formats.values())),
@@ -235,8 +211,8 @@ class Tables:
             tuple(sorted_requests(self.live)),
             tuple((request, self.open_write[request]) for request in sorted_requests(self.open_write)),
             tuple((number, of(self.writes[number])) for number in sorted(self.writes)),
-            (tuple(names), open_chunks),
-            clones[:, clones[CLONE_HOLDERS] > 0].tobytes(),
+            (tuple(names), self._open_chunks()),
+            self._held_clones(),
             tuple(self.immediate_clones.items()),
             tuple(self.pages),
             tuple((number, of(self.steps[number])) for number in sorted(self.steps)),
@@ -246,6 +222,28 @@ class Tables:
             self.scalars[12:-1],
             of(self.policy),
         )
+
+    def _open_chunks(self) -> tuple[tuple[Any, ...], ...]:
+        """The chunks of writes that are not WRITTEN.
+
+        What may be forgotten at any time, when the table is put together again, tells no states apart.
+        """
+        if not len(self.chunks):
+            return ()
+        slots = self.chunk_slots.column(0)
+        chunks: list[list[int]] = self.chunks[0:].T.tolist()
+        open_writes = {number for number, write in self.writes.items() if write.phase is not WritePhase.WRITTEN}
+        return tuple(
+            (claim, write, clone, start, stop, named, slots[place : place + stop - start].tobytes())
+            for claim, write, clone, start, stop, named, place in chunks
+            if write in open_writes
+        )
+
+    def _held_clones(self) -> bytes:
+        if not len(self.clones):
+            return b""
+        clones = self.clones[0:]
+        return clones[:, clones[CLONE_HOLDERS] > 0].tobytes()
 
     def slots_of(self, chunks: npt.NDArray[np.int64]) -> Integers:
         """The slots of chunks, one chunk after the other. Shapes: `chunks: [7, k]`, columns of the chunk table."""

@@ -1,5 +1,7 @@
 """Makes a `RowView` of the tables: the only place that shows them to the outside as a whole."""
 
+from itertools import accumulate, pairwise
+
 import numpy as np
 
 from tenure.core.requests import sorted_requests
@@ -77,10 +79,10 @@ def _write_view(tables: Tables, number: int, write: Write) -> WriteView:
     else:
         chunks = open_chunks(tables, number) if write.chunks is None else write.chunks
         rows = (tables.slots_of(chunks) if write.slots is None else write.slots).tolist()
-        ends = np.cumsum(chunks[CHUNK_STOP] - chunks[CHUNK_START]).tolist()
+        ends = list(accumulate((chunks[CHUNK_STOP] - chunks[CHUNK_START]).tolist(), initial=0))
         claims = tuple(
             (claim, tuple(rows[start:end]))
-            for claim, start, end in zip(chunks[CHUNK_CLAIM].tolist(), [0, *ends], ends, strict=False)
+            for claim, (start, end) in zip(chunks[CHUNK_CLAIM].tolist(), pairwise(ends), strict=True)
         )
         names = _names_of(tables, chunks[CHUNK_NAMES].tolist())
     return WriteView(
@@ -109,13 +111,11 @@ def _fenced(write: Write) -> FencedWrite:
 
 
 def _clones(tables: Tables) -> dict[int, CloneView]:
-    rows = tables.clones[0:]
     clones = {number: CloneView(size, 1) for number, size in tables.immediate_clones.items()}
-    clones |= {
-        int(row[CLONE_ID]): CloneView(int(row[CLONE_BYTES]), int(row[CLONE_HOLDERS]))
-        for row in rows.T
-        if row[CLONE_HOLDERS]
-    }
+    if len(tables.clones):
+        columns = (tables.clones.column(place).tolist() for place in (CLONE_ID, CLONE_BYTES, CLONE_HOLDERS))
+        rows = zip(*columns, strict=True)
+        clones |= {number: CloneView(size, holders) for number, size, holders in rows if holders}
     return dict(sorted(clones.items()))
 
 
@@ -124,7 +124,8 @@ def _step_view(step: Step) -> StepView:
     is_saved = step.phase in (StepPhase.SAVED, StepPhase.CONSUMING)
     batch = tuple(step.scheduled.items())
     if saved is not None and is_saved:
-        batch = tuple(zip(saved.batch, np.diff(saved.starts).tolist(), strict=True))
+        lengths = (stop - start for start, stop in pairwise(saved.starts.tolist()))
+        batch = tuple(zip(saved.batch, lengths, strict=True))
     return StepView(
         phase=step.phase,
         batch=batch,

@@ -20,7 +20,7 @@ from tenure.model_checks.rows.environment import (
 )
 from tenure.model_checks.rows.ghost import Ghost
 from tenure.model_checks.rows.plans import NOTE
-from tenure.model_checks.rows.stage import RowsStage, State, saved_of, with_saved, without_saved
+from tenure.model_checks.rows.stage import PageCells, RowsStage, State, saved_of, with_saved, without_saved
 from tenure.model_checks.rows.work import Reader
 from tenure.spec.rows.memory import Buffer, Place
 
@@ -31,7 +31,7 @@ class RowsBuilders(RowsStage):
     def _begin_copying(self, taken: Taken, event: Event) -> Taken:
         state = cast("State", taken.state)
         saved = saved_of(state.env, event)
-        ghost, found = self._device.read_by(state.ghost, Reader(saved.step, self._read_cells(saved)))
+        ghost, found = self._device.read_by(state.ghost, self._reader(saved))
         hidden = [f"{request} at step {saved.step}" for (request, _), rows in saved.expected if rows is None]
         wrong = [Broken("R14", f"a hit with a hole is handed out: {each}") for each in hidden if each[0] in saved.asked]
         return taken._replace(state=state._replace(ghost=ghost), broken=(*taken.broken, *found, *wrong))
@@ -43,8 +43,23 @@ class RowsBuilders(RowsStage):
         for hit in saved.hits:
             yield from self._hit_cells(hit)
 
-    def _page_cells(self, saved: Saved) -> Iterator[tuple[int, int]]:
+    def _reader(self, saved: Saved) -> Reader:
+        """A builder as who reads what it was given, made once."""
+        cells = tuple(self._read_cells(saved))
+        reader = self._readers.get((saved.step, cells))
+        if reader is None:
+            reader = self._readers[saved.step, cells] = Reader(saved.step, cells)
+        return reader
+
+    def _page_cells(self, saved: Saved) -> PageCells:
         """Per cell of the page that a builder reads what it must hold."""
+        key = id(saved.plan), saved.step, saved.page, saved.asked
+        known = self._pages.get(key)
+        if known is None:
+            known = self._pages[key] = tuple(self._cells_of_page(saved)), saved.plan
+        return known[0]
+
+    def _cells_of_page(self, saved: Saved) -> Iterator[tuple[int, int]]:
         page, number = Buffer("page", saved.page), self.names.number
         for place, row in enumerate(saved.plan.rows):
             for name in saved.plan.emits:
@@ -64,7 +79,7 @@ class RowsBuilders(RowsStage):
         ghost = self._device.leave(ghost, saved.step)
         if kind == "copied its page":
             rest = saved._replace(builder=COPIED, page=-1)
-            ghost, found = self._device.read_by(ghost, Reader(saved.step, self._read_cells(rest)))
+            ghost, found = self._device.read_by(ghost, self._reader(rest))
             step = self.cores.step(core, RowsCopiedOut(saved.step))
             return self._told(state, step, with_saved(env, rest), ghost, (*broken, *found))
         if kind == "return":
@@ -85,7 +100,8 @@ class RowsBuilders(RowsStage):
         """R06: the rows that the page of a step holds, beside those that the step made."""
         if saved.page < 0:
             return []
-        pairs = [(ghost.cells.get(cell, POISON), row) for cell, row in self._page_cells(saved)]
+        cells = ghost.cells
+        pairs = [(cells.get(cell, POISON), row) for cell, row in self._page_cells(saved)]
         if all(found == expected for found, expected in pairs):
             return []
         found, expected = (", ".join(map(self.show, rows)) for rows in zip(*pairs, strict=True))

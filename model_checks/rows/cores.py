@@ -300,15 +300,16 @@ def renamed(state: RowState, numbers: Mapping[int, int], *, copying: bool = True
     twin = state.tables if in_place else state.tables.clone()
     twin.next_command = max(numbers.values(), default=0) + 1
     for number, write in twin.writes.items():
-        if write.freeze:
-            twin.writes[number] = write._replace(freeze=numbers[write.freeze])
+        if write.freeze and (freeze := numbers[write.freeze]) != write.freeze:
+            twin.writes[number] = write._replace(freeze=freeze)
     for number, read in twin.reads.items():
         if read.command or read.preserves:
-            preserves = tuple(numbers[each] for each in read.preserves)
-            twin.reads[number] = read._replace(preserves=preserves, command=numbers.get(read.command, 0))
+            preserves, command = tuple(numbers[each] for each in read.preserves), numbers.get(read.command, 0)
+            # What keeps its numbers stays the record that it was, which is known already.
+            if (preserves, command) != (read.preserves, read.command):
+                twin.reads[number] = read._replace(preserves=preserves, command=command)
     for number, step in twin.steps.items():
-        if step.saved is not None:
-            freeze = numbers[step.saved.freeze]
+        if step.saved is not None and (freeze := numbers[step.saved.freeze]) != step.saved.freeze:
             twin.steps[number] = step._replace(saved=step.saved._replace(freeze=freeze))
     column = twin.clones.column(CLONE_FREEZE)
     column[:] = [numbers.get(int(each), 0) for each in column]

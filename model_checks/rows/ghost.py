@@ -121,8 +121,7 @@ class Device:
             broken += races(work, behind, ops)
             cells = self._allocated(command, work, cells, broken)
             never_runs = isinstance(command, GatherRows) and _is_lost(command.read, ops)
-            op = Op(work, command.command, behind)
-            ops.append(op._replace(progress=FAILED, is_known=True) if never_runs else op)
+            ops.append(Op(work, command.command, behind, FAILED if never_runs else 0, 0, never_runs))
         return settled(Ghost(tuple(ops), cells)), broken
 
     def _work(self, command: RowCommand, cells: Cells, live: Live) -> Work:
@@ -238,7 +237,7 @@ class Device:
             elif piece < len(work.moves) + len(work.fills):
                 value, target = work.fills[piece - len(work.moves)]
                 fresh[target] = value
-        ops = _replaced(ghost.ops, place, op._replace(progress=pieces.stop))
+        ops = _replaced(ghost.ops, place, _at(op, pieces.stop))
         ghost = Ghost(ops, cells.refilled(fresh) if fresh else cells)
         return settled(ghost) if pieces.stop >= work.pieces else ghost, broken
 
@@ -249,7 +248,7 @@ class Device:
         cells = ghost.cells
         if op.work.kind != "ScatterRows":
             cells = cells.refilled(dict.fromkeys(op.work.writes, POISON))
-        ops = list(_replaced(ghost.ops, place, op._replace(progress=FAILED)))
+        ops = list(_replaced(ghost.ops, place, _at(op, FAILED)))
         for other, each in enumerate(ops):
             is_lost = each.work.kind == "GatherRows" and each.work.read == op.work.read and not each.progress
             if op.work.kind == "PreserveRows" and is_lost:
@@ -262,9 +261,9 @@ class Device:
         """The machine is told the next answer of a command, and learns what that implies."""
         op = ghost.ops[place]
         if op.told < len(op.work.early) and op.progress != FAILED:
-            told = op._replace(told=op.told + 1)
             if op.work.kind == "ScheduleGather":
                 return Ghost(_without(ghost.ops, 1 << place), ghost.cells)
+            told = Op(op.work, op.number, op.behind, op.progress, op.told + 1, op.is_known)
             return Ghost(_replaced(ghost.ops, place, told), ghost.cells)
         if op.progress == FAILED:
             # It may have ended before anything that it should have waited for.
@@ -288,17 +287,19 @@ class Device:
     @staticmethod
     def freed(ghost: Ghost, buffers: frozenset[int]) -> Ghost:
         """Buffers go: a builder took them, or nobody holds the page any more."""
-        return Ghost(ghost.ops, remaining(ghost.cells, buffers))
+        cells = ghost.cells
+        return ghost if cells.buffers.isdisjoint(buffers) else Ghost(ghost.ops, remaining(cells, buffers))
 
     @staticmethod
     def renumbered(ghost: Ghost, numbers: dict[int, int]) -> Ghost:
         """After a transition the machine names commands anew; what it forgot has no number."""
-        named = [numbers.get(op.number, 0) for op in ghost.ops]
-        if named == [op.number for op in ghost.ops]:
-            return ghost
-        return Ghost(
-            tuple(Op(op.work, number, *op[2:]) for op, number in zip(ghost.ops, named, strict=True)), ghost.cells
-        )
+        ops: list[Op] | None = None
+        for place, op in enumerate(ghost.ops):
+            if op.number and (number := numbers.get(op.number, 0)) != op.number:
+                if ops is None:
+                    ops = [*ghost.ops]
+                ops[place] = Op(op.work, number, op.behind, op.progress, op.told, op.is_known)
+        return ghost if ops is None else Ghost(tuple(ops), ghost.cells)
 
 
 def settled(ghost: Ghost) -> Ghost:
@@ -359,6 +360,11 @@ def _answer(op: Op) -> CommandAnswer | None:
     if op.told < len(op.work.early):
         return op.work.early[op.told]
     return op.work.done if op.has_ended else None
+
+
+def _at(op: Op, progress: int) -> Op:
+    """A command that came this far."""
+    return Op(op.work, op.number, op.behind, progress, op.told, op.is_known)
 
 
 def _replaced(ops: tuple[Op, ...], place: int, op: Op) -> tuple[Op, ...]:

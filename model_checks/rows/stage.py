@@ -6,7 +6,7 @@ The state is the machine's (by number, see `Cores`), the ghost memory, and the e
 from collections.abc import Hashable, Iterable
 from hashlib import blake2b
 from marshal import dumps  # noqa: TID251 - in memory only; its version 2 writes equal values alike
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from tenure.core.config import RowConfig, RowPolicy
 from tenure.core.rows.names import HIDDEN
@@ -22,8 +22,14 @@ from tenure.model_checks.rows.environment import (
 from tenure.model_checks.rows.ghost import Device, Ghost, Live
 from tenure.model_checks.rows.plans import NOTE, POLICY, Program, StepPlan
 from tenure.model_checks.rows.telling import cell_changes, show_row, view_changes
+from tenure.model_checks.rows.work import Reader
 
 NO_OUTPUTS: Final = Live({}, {})
+_ACTOR: Final = len("builder ")
+
+
+PageCells: TypeAlias = tuple[tuple[int, int], ...]
+"""Per cell of a page what it must hold."""
 
 
 class State(NamedTuple):
@@ -113,6 +119,8 @@ class RowsStage:
         self._said: dict[tuple[int, int], Judged] = {}
         # By the plan's object, which is kept so that no other object gets its place.
         self._lives: dict[tuple[int, int], tuple[Live, StepPlan]] = {}
+        self._pages: dict[tuple[int, int, int, tuple[str, ...]], tuple[PageCells, StepPlan]] = {}
+        self._readers: dict[tuple[int, tuple[int, ...]], Reader] = {}
 
     def initial(self) -> Iterable[State]:
         """Nothing happened."""
@@ -204,15 +212,19 @@ def slots_of(plan: StepPlan) -> list[int]:
 
 def saved_of(env: Environment, event: Event) -> Saved:
     """The saved step whose builder acts."""
-    number = int(str(event[0]).split()[1])
-    return next(saved for saved in env.saved if saved.step == number)
+    number = int(str(event[0])[_ACTOR:])
+    for saved in env.saved:
+        if saved.step == number:
+            return saved
+    msg = f"{event[0]} acts, and step {number} is not saved"
+    raise AssertionError(msg)
 
 
 def with_saved(env: Environment, saved: Saved) -> Environment:
     """The same with one saved step changed."""
-    return env._replace(saved=tuple(saved if each.step == saved.step else each for each in env.saved))
+    return env._replace(saved=tuple([saved if each.step == saved.step else each for each in env.saved]))
 
 
 def without_saved(env: Environment, saved: Saved) -> Environment:
     """The same with one saved step less."""
-    return env._replace(saved=tuple(each for each in env.saved if each.step != saved.step))
+    return env._replace(saved=tuple([each for each in env.saved if each.step != saved.step]))
