@@ -216,6 +216,15 @@ CASES: Final = (
         "What a second write holds that fails is never given back.",
     ),
     row_mutant(
+        "rows-of-one-name-set-aside",
+        "claims",
+        "frozenset(each.name for each in saved.formats)",
+        "frozenset(each.name for each in saved.formats[:1])",
+        "two-names-set-aside",
+        "R13",
+        "A save sets aside only those rows that wait to be read under the first of its names.",
+    ),
+    row_mutant(
         "chunks-move-and-keep-their-places",
         "claims",
         "    kept[CHUNK_PLACE, np.arange(len(kept))] = np.cumsum(lengths) - lengths\n",

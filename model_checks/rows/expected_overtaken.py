@@ -26,6 +26,21 @@ OVERTAKEN_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
             errors="ReadFailed WaitTimeout",
             family="R",
         ),
+        "two-names-set-aside": marks(
+            rules="1-9 11 13-14 17-18 20 22",
+            events=(
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted "
+                "WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows GatherRows PreserveRows ReleaseBuffers ScatterRows ScheduleGather",
+            goals=(
+                "consumer_waits_page_copy consumer_waits_reads discarded gathered_preserved hit_marked only_ends "
+                "preserved read_awaits read_confirmed save_waits_written scatter_behind_reader"
+            ),
+            errors="WaitTimeout",
+            family="R",
+        ),
         "partial-materialize-overtaken": marks(
             rules="1-9 11-12 14 17-18 20 22-23",
             events=(

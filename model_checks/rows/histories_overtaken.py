@@ -4,7 +4,20 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tenure.model_checks.rows.scripts import ALL, C, History, M, arrive, ends, faults, goes_on, last, step
+from tenure.model_checks.rows.scripts import (
+    ALL,
+    AT_ONCE_BEGUN,
+    C,
+    H,
+    History,
+    M,
+    arrive,
+    ends,
+    faults,
+    goes_on,
+    last,
+    step,
+)
 
 OVERTAKEN: Final[Mapping[str, History]] = MappingProxyType(
     {
@@ -22,6 +35,18 @@ OVERTAKEN: Final[Mapping[str, History]] = MappingProxyType(
             more=faults(failures=1, begins_apart=False),
             resume=5,
             fails_at="preserve",
+        ),
+        "two-names-set-aside": History(
+            "R13: one save sets aside rows of two names",
+            (
+                step(arrive("a"), rows="a:0:1", emits=(H, M)),
+                step(*ends("a"), arrive("r", 1, 0, nodes=(1,)), rows="r:1:2", emits=(H, M), to=[ALL]),
+                step(arrive("b"), rows="b:0:3", emits=(H, M)),
+                last(*ends("r", "b")),
+            ),
+            blocks=2,
+            pages=3,
+            more=AT_ONCE_BEGUN,
         ),
         "partial-materialize-overtaken": History(
             "R24: a failure and a reset overtake a materialize of some requests",
