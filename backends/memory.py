@@ -42,7 +42,8 @@ class Allocator:
         try:
             return self.device.allocate(memory, rows, row_shape, dtype)
         except OperationFailedError:
-            if not sum([reclaim() for reclaim in self.reclaims]):
+            # Another thread may make a name ready meanwhile.
+            if not sum([reclaim() for reclaim in list(self.reclaims)]):
                 raise
         return self.device.allocate(memory, rows, row_shape, dtype)
 

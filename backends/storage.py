@@ -1,6 +1,7 @@
 """Where rows lie: pool, pages, clones, host rows of writes, rows set aside, buffers of reads."""
 
 from collections.abc import Iterable
+from threading import Lock
 from typing import Final, NamedTuple
 
 from tenure.backends.device import Buffer, Device, Memory, Rows
@@ -53,8 +54,10 @@ class Storage:
         self._pages: dict[NameId, list[Buffer]] = {}
         # Replaced, and never changed, when a name comes in: other threads go over it.
         self._clones: dict[NameId, _Clones] = {}
-        # Of names that came again with other rows, as long as a device may use clones with the first ones.
+        # Of names that came again with other rows, as long as a device may use clones with the first ones. Whoever
+        # saves adds to them while whoever pumps frees them.
         self._retired: tuple[_Clones, ...] = ()
+        self._retiring = Lock()
         self._hosts: dict[WriteId, dict[NameId, Lease]] = {}
         self._asides: dict[ReadId, list[Aside]] = {}
         self._reads: dict[ReadId, Lease] = {}
@@ -106,15 +109,17 @@ class Storage:
         self._page_locked_bytes -= self._config.pages * self._config.page_rows_max * old.row_bytes
         for each in (self._pools.pop(name), *self._pages.pop(name)):
             self._device.free(each)
-        self._retired = (*self._retired, self._clones[name])
+        with self._retiring:
+            self._retired = (*self._retired, self._clones[name])
         self._free_retired()
 
     def _free_retired(self) -> None:
         """Free the slabs of retired names whose clones are all given back."""
-        for each in self._retired:
-            if not each.regions:
-                each.slabs.free()
-        self._retired = tuple(each for each in self._retired if each.regions)
+        with self._retiring:
+            unused = [each for each in self._retired if not each.regions]
+            self._retired = tuple(each for each in self._retired if each not in unused)
+        for each in unused:
+            each.slabs.free()
 
     def format(self, name: NameId) -> RowFormat:
         """How the rows of a name are kept."""

@@ -106,6 +106,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     monkeypatch.setattr("tenure.runtime.Condition", WatchedCondition)
     monkeypatch.setattr("tenure.outbox.Lock", watched.maker("outbox"))
     monkeypatch.setattr("tenure.backends.memory.Lock", watched.maker("memory"))
+    monkeypatch.setattr("tenure.backends.storage.Lock", watched.maker("memory"))
     return watched
 
 
