@@ -15,7 +15,7 @@ from tenure.backends.cpu import CpuDevice
 from tenure.backends.cpu.device import CpuBuffer
 from tenure.backends.device import Lane, Memory, Rows
 from tenure.core.errors import ForeignTensorError, FreezeFailedError, OperationFailedError, RowDtypeError
-from tests.facade.engine import WORKERS, eventually, layout_of
+from tests.facade.engine import PATIENCE_S, WORKERS, eventually, layout_of
 
 DTYPES = ("float32", "float16", "bfloat16", "int32", "int64", "uint8", "bool")
 ROW_SHAPES = ((), (3,), (3, 2), (0,))
@@ -166,25 +166,35 @@ def test_duty_8_listener_is_called_behind_every_event_on_the_worker() -> None:
     device = CpuDevice(worker=True, tensors="numpy")
     heard: list[tuple[str, int]] = []
     events: list[Any] = []
-    device.listen(
-        lambda: heard.append((threading.current_thread().name, sum(device.query(event) for event in list(events))))
-    )
+    are_listed = Event()
+
+    def hear() -> None:
+        # It may be called before `record` has returned.
+        assert are_listed.wait(PATIENCE_S)
+        heard.append((threading.current_thread().name, sum(device.query(event) for event in events)))
+
+    device.listen(hear)
     events += [device.record(Lane.COPY)]
+    are_listed.set()
     eventually(lambda: len(heard) == 1)
+    are_listed.clear()
     events += [device.record(Lane.POOL), device.record(Lane.GATHER)]
+    are_listed.set()
     eventually(lambda: len(heard) == 3)
-    device.close(20.0)
+    device.close(PATIENCE_S)
 
     assert {"tenure-cpu-worker"} == {name for name, _ in heard}
+    assert 1 == heard[0][1]
     assert 3 == heard[-1][1]
 
 
 def test_duty_9_close_leaves_no_thread_and_events_that_were_not_reached_stay_open(device: CpuDevice) -> None:
     """Nobody is told that something happened which did not."""
-    before = threading.active_count()
+    before = set(threading.enumerate())
     device.close(20.0)
     device.close(20.0)
-    is_threaded = before > threading.active_count()
+    # Threads of other tests may end meanwhile.
+    is_threaded = "tenure-cpu-worker" in {each.name for each in before - set(threading.enumerate())}
     event = device.record(Lane.POOL)
 
     assert is_threaded != device.query(event)

@@ -444,9 +444,18 @@ def test_duty8_listener_is_called_behind_every_event_on_a_thread_of_the_device(
     """Nobody else looks after a device whose operations outlive the call."""
     heard: list[tuple[str, int]] = []
     events: list[Any] = []
-    device.listen(lambda: heard.append((threading.current_thread().name, sum(map(device.query, list(events))))))
+    are_listed = threading.Event()
+
+    def hear() -> None:
+        # It may be called before `record` has returned.
+        assert are_listed.wait(PATIENCE_S)
+        heard.append((threading.current_thread().name, sum(map(device.query, events))))
+
+    device.listen(hear)
     for lane in Lane:
+        are_listed.clear()
         events.append(device.record(lane))
+        are_listed.set()
         eventually(lambda: len(events) == len(heard))
 
     assert [1, 2, 3, 4] == [count for _, count in heard]

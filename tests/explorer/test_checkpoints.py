@@ -56,7 +56,8 @@ def is_alive(pid: int) -> bool:
     """Whether a process is there, and not only its name."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
+        # The second if it went between the opening and the reading.
         return False
 
 

@@ -141,9 +141,15 @@ class ScriptedDevice:
         with self._changed:
             self._faults.clear()
 
+    def _count(self, kind: str, lane: Lane | None) -> None:
+        # Threads that ask for memory, and lanes that are asked, do so side by side.
+        with self._changed:
+            self.calls[kind, lane] += 1
+
     def _strikes(self, kind: str, lane: Lane | None) -> bool:
-        struck = [fault for fault in self._faults if fault.strikes(kind, lane)]
-        self.struck += len(struck)
+        with self._changed:
+            struck = [fault for fault in self._faults if fault.strikes(kind, lane)]
+            self.struck += len(struck)
         return bool(struck)
 
     def _strike_now(self, kind: str, lane: Lane | None) -> None:
@@ -154,7 +160,7 @@ class ScriptedDevice:
 
     def _ask(self, kind: str, lane: Lane, work: Callable[[], None]) -> None:
         self.before(kind, lane)
-        self.calls[kind, lane] += 1
+        self._count(kind, lane)
         self._strike_now(f"{kind} at the call", lane)
         if lane is Lane.COMPUTE:
             self._do(lane, _Operation(kind, work))
@@ -242,19 +248,21 @@ class ScriptedDevice:
 
     def allocate(self, memory: Memory, rows: int, row_shape: tuple[int, ...], dtype: str) -> Buffer:
         self.before("allocate", None)
-        self.calls["allocate", None] += 1
+        self._count("allocate", None)
         self._strike_now("allocate", None)
         buffer = self._cpu.allocate(memory, rows, row_shape, dtype)
         # Memory that nobody wrote is no row of anybody's.
         buffer.array.view("uint8" if buffer.array.dtype != bool else bool).fill(251)
-        self.held.append(buffer)
+        with self._changed:
+            self.held.append(buffer)
         return buffer
 
     def free(self, buffer: Buffer) -> None:
         self.before("free", None)
-        self.calls["free", None] += 1
-        self.held = [each for each in self.held if each is not buffer]
-        self.freed.append(buffer)
+        self._count("free", None)
+        with self._changed:
+            self.held = [each for each in self.held if each is not buffer]
+            self.freed.append(buffer)
 
     def describe(self, value: object) -> tuple[tuple[int, ...], str] | None:
         return self._cpu.describe(value)
@@ -327,7 +335,7 @@ class ScriptedDevice:
     def copy_now(self, target: Rows, source: Rows) -> None:
         self.before("copy_now", None)
         self._check(target.buffer, source.buffer)
-        self.calls["copy_now", None] += 1
+        self._count("copy_now", None)
         self._strike_now("copy_now", None)
         self._cpu.copy_now(target, source)
 

@@ -204,8 +204,9 @@ class Engine:
         """Wait until every write but the deferred ones of requests that run has ended."""
 
         def is_settled() -> bool:
-            tables = self.machine.state.tables
-            deferred = sum(write.request is not None and not write.ended for write in tables.writes.values())
+            # Other threads may change the table meanwhile.
+            writes = list(self.machine.state.tables.writes.values())
+            deferred = sum(write.request is not None and not write.ended for write in writes)
             return self.cache.stats().open_writes == deferred
 
         eventually(is_settled)

@@ -293,7 +293,7 @@ def test_r02_speculative_gather_that_fails_is_planned_anew_at_the_save(worker: b
         engine.start(started("a", 4, 0))
         eventually(lambda: device.struck == 1)
         reads = engine.machine.state.tables.reads
-        eventually(lambda: [ReadPhase.FAILED] == [each.phase for each in reads.values()])
+        eventually(lambda: [ReadPhase.FAILED] == [each.phase for each in list(reads.values())])
         step = engine.save({"a": THIRD}, h=[9] * 4)
 
         assert [1, 2, 3, 4, 9, 9, 9, 9] == engine.materialize(step, "a")["h"]["a"]

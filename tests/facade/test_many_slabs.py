@@ -26,7 +26,7 @@ def storage_of(engine: Engine) -> Any:
 
 def slabs_of(engine: Engine, name: str) -> int:
     """How many slabs have rows of a name."""
-    return len({id(region.slab) for region in storage_of(engine)._clones[name].regions.values()})
+    return len({id(region.slab) for region in list(storage_of(engine)._clones[name].regions.values())})
 
 
 def token(slot: int) -> float:
@@ -131,7 +131,7 @@ def test_r16_hit_takes_host_rows_of_several_writes_each_by_its_own_index(worker:
         assert 2 == engine.cache.stats().open_writes
         step = engine.step(started("r", 2, *blocks), batch={"r": (28, 29)}, c=[7, 8])
         reads = engine.machine.state.tables.reads
-        eventually(lambda: [ReadPhase.DONE] == [each.phase for each in reads.values()])
+        eventually(lambda: [ReadPhase.DONE] == [each.phase for each in list(reads.values())])
         # The pool stands still: whatever is served comes from the two writes.
         assert 2 == len(storage._hosts)
 

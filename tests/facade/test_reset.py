@@ -209,6 +209,8 @@ def test_r24_reset_beside_a_waiting_builder_ends_its_wait(worker: bool) -> None:
         eventually(lambda: engine.cache.stats().open_writes == 1)
         device.hold(Lane.GATHER)
         step = engine.step(started("b", 4, 1), batch={"b": FIRST}, h=[2] * 4, c=[2] * 4)
+        # The next copy is then that of q's deferred rows.
+        engine.settle_writes_of_steps()
         call = Call(engine.materialize, step, "b")
         assert_blocked(call)
         device.fail("copy", Lane.COPY)

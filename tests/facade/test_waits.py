@@ -223,20 +223,24 @@ def test_r07_wait_ends_in_time_however_much_else_goes_on(worker: bool) -> None:
         engine.settle_writes_of_steps()
         engine.start(extended(a=1))
         is_over = threading.Event()
+        calls = [0, 0, 0]
 
-        def hammer() -> int:
-            calls = 0
+        def hammer(place: int) -> None:
             while not is_over.is_set():
                 assert not engine.cache.reset()
-                calls += 1
-            return calls
+                calls[place] += 1
 
-        others = [Call(hammer) for _ in range(3)]
+        others = [Call(hammer, place) for place in range(len(calls))]
+        # All of them are at it before the wait begins, and go on beside it.
+        eventually(lambda: all(calls))
+        before = sum(calls)
         with engine.impatient(), pytest.raises(PageExhaustedError):
             engine.save({"a": (2,)}, h=[2])
+        eventually(lambda: sum(calls) > before)
         is_over.set()
 
-        assert all(other.result() for other in others)
+        for other in others:
+            other.result()
 
 
 def test_r12_shutdown_wakes_whoever_waits_and_leaves_no_thread(worker: bool) -> None:
