@@ -194,7 +194,7 @@ def test_neighbour_kv_events_a_slow_sink_cannot_reorder() -> None:
         assert isinstance(command, PublishStored)
         if command.event_id == 0:
             entered.set()
-            assert go_on.wait(10)
+            assert go_on.wait(60)
         heard.append(command.event_id)
 
     manager = BlockManager(4, 4, sink=sink)
@@ -206,14 +206,14 @@ def test_neighbour_kv_events_a_slow_sink_cannot_reorder() -> None:
 
     first = threading.Thread(target=compute, args=(1,))
     first.start()
-    assert entered.wait(10)
+    assert entered.wait(60)
     compute(2)
     assert heard == []
     threading.Timer(0.05, go_on.set).start()
     manager.flush()
 
     assert heard == [0, 1]
-    first.join(10)
+    first.join(60)
 
 
 def test_a_sink_may_call_the_manager() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 class StandInMark:

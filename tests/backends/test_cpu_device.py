@@ -26,7 +26,7 @@ def device(request: pytest.FixtureRequest) -> Iterator[CpuDevice]:
     """A device, gone at the end."""
     made = CpuDevice(worker=request.param, tensors="numpy")
     yield made
-    made.close(20.0)
+    made.close(PATIENCE_S)
 
 
 def buffer_of(*rows: float) -> CpuBuffer:
@@ -56,7 +56,7 @@ def test_duty_1_operations_of_a_lane_take_effect_in_order(device: CpuDevice) -> 
         device.gather_rows(lane, all_of(third), second, np.array([2, 0, 0]))
         device.scatter_rows(lane, first, np.array([1, 0]), Rows(third, 0, 2))
         device.zero_rows(lane, Rows(second, 1, 3))
-        assert device.synchronize(device.record(lane), 20.0)
+        assert device.synchronize(device.record(lane), PATIENCE_S)
 
     # Three rounds of the same, by hand.
     expected = [1, 2, 3]
@@ -72,7 +72,7 @@ def test_duty_2_live_outputs_are_read_at_the_call(device: CpuDevice) -> None:
     device.copy(Lane.COMPUTE, all_of(clone), all_of(live))
     live.array[:] = 9
 
-    assert device.synchronize(device.record(Lane.COMPUTE), 20.0)
+    assert device.synchronize(device.record(Lane.COMPUTE), PATIENCE_S)
     assert [1, 2] == content(clone)
 
 
@@ -84,13 +84,13 @@ def test_duty_4_failure_is_passed_on_up_to_the_next_event(device: CpuDevice) -> 
     failed = device.record(Lane.POOL)
     for _ in range(2):
         with pytest.raises(OperationFailedError, match=r"gather rows: IndexError: rows 0 to 5 of a buffer of 2 rows"):
-            device.synchronize(failed, 20.0)
+            device.synchronize(failed, PATIENCE_S)
         with pytest.raises(OperationFailedError):
             device.query(failed)
     assert [7, 7] == content(target)
     device.copy(Lane.POOL, all_of(target), all_of(source))
 
-    assert device.synchronize(device.record(Lane.POOL), 20.0)
+    assert device.synchronize(device.record(Lane.POOL), PATIENCE_S)
     assert [1, 2] == content(target)
 
 
@@ -107,10 +107,10 @@ def test_duty_4_wait_fails_with_its_event_only_if_it_is_needed(device: CpuDevice
 
     if is_needed:
         with pytest.raises(OperationFailedError, match="scatter rows"):
-            device.synchronize(event, 20.0)
+            device.synchronize(event, PATIENCE_S)
         assert [7, 7] == content(target)
     else:
-        assert device.synchronize(event, 20.0)
+        assert device.synchronize(event, PATIENCE_S)
         assert [1, 2] == content(target)
 
 
@@ -133,7 +133,7 @@ class Stop:
 
     def __len__(self) -> int:
         self.is_there.set()
-        assert self.may_go_on.wait(20.0)
+        assert self.may_go_on.wait(PATIENCE_S)
         return 0
 
 
@@ -141,7 +141,7 @@ def stop(device: CpuDevice) -> Stop:
     """Hold the host lane."""
     held: Any = Stop()
     device.gather_rows(Lane.POOL, Rows(buffer_of(0), 0, 0), buffer_of(0), held)
-    assert held.is_there.wait(20.0)
+    assert held.is_there.wait(PATIENCE_S)
     found: Stop = held
     return found
 
@@ -157,8 +157,8 @@ def test_duty_3_synchronize_gives_up_in_time_and_may_be_asked_again() -> None:
 
     # An empty index with a length is no index: the operation failed, and says so.
     with pytest.raises(OperationFailedError):
-        device.synchronize(event, 20.0)
-    device.close(20.0)
+        device.synchronize(event, PATIENCE_S)
+    device.close(PATIENCE_S)
 
 
 def test_duty_8_listener_is_called_behind_every_event_on_the_worker() -> None:
@@ -188,17 +188,19 @@ def test_duty_8_listener_is_called_behind_every_event_on_the_worker() -> None:
     assert 3 == heard[-1][1]
 
 
-def test_duty_9_close_leaves_no_thread_and_events_that_were_not_reached_stay_open(device: CpuDevice) -> None:
+@pytest.mark.parametrize("worker", WORKERS, ids=["inline", "threaded"])
+def test_duty_9_close_leaves_no_thread_and_events_that_were_not_reached_stay_open(worker: bool) -> None:
     """Nobody is told that something happened which did not."""
     before = set(threading.enumerate())
-    device.close(20.0)
-    device.close(20.0)
-    # Threads of other tests may end meanwhile.
-    is_threaded = "tenure-cpu-worker" in {each.name for each in before - set(threading.enumerate())}
+    device = CpuDevice(worker=worker, tensors="numpy")
+    assert worker == bool(set(threading.enumerate()) - before)
+    device.close(PATIENCE_S)
+    device.close(PATIENCE_S)
     event = device.record(Lane.POOL)
 
-    assert is_threaded != device.query(event)
-    assert is_threaded != device.synchronize(event, 0.01)
+    assert not set(threading.enumerate()) - before
+    assert worker != device.query(event)
+    assert worker != device.synchronize(event, 0.01)
 
 
 def test_duty_9_close_ends_what_is_under_way_and_begins_nothing_more() -> None:
@@ -210,7 +212,7 @@ def test_duty_9_close_ends_what_is_under_way_and_begins_nothing_more() -> None:
     device.copy(Lane.POOL, all_of(target), all_of(source))
     device.close(0.01)
     held.may_go_on.set()
-    device.close(20.0)
+    device.close(PATIENCE_S)
 
     assert [7] == content(target)
     assert not set(threading.enumerate()) - before

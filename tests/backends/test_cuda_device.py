@@ -33,7 +33,7 @@ from tests.facade.engine import FIRST, SECOND, eventually, extended, layout_of, 
 
 DTYPES = ("float32", "float16", "bfloat16", "int32", "int64", "uint8", "bool")
 HOST_LANES = (Lane.POOL, Lane.GATHER)
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 @pytest.fixture

@@ -201,7 +201,7 @@ def test_check_that_is_ended_tells_what_is_known_without_a_traceback(tmp_path: P
         assert process.stdout is not None
         first = process.stdout.readline()
         os.kill(process.pid, how)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=300)
 
     assert 3 == process.returncode, err
     assert "PROVED       blocks/one-chunk" in first

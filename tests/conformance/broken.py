@@ -457,7 +457,9 @@ class LeavesThread(Worker):
 
     def close(self, timeout_s: float) -> None:
         if not hasattr(self, "_timer"):
-            self._timer = threading.Timer(0.3, super().close, [timeout_s])
+            # Long enough that whoever looks at once sees it, on the slowest machine.
+            self._timer = threading.Timer(3.0, super().close, [timeout_s])
+            self._timer.daemon = True
             self._timer.start()
 
 

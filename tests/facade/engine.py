@@ -27,7 +27,7 @@ ROW_NAMES = ("h", "m", "k", "c", "d")
 POISON = -7.0
 FIRST, SECOND, THIRD, FOURTH = (tuple(range(start, start + 4)) for start in (0, 4, 8, 12))
 WORKERS = (False, True)
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 """How long a test waits for what must come; nothing depends on how soon it does."""
 
 

@@ -25,6 +25,7 @@ from tests.facade.devices import ScriptedDevice, ScriptedEvent
 from tests.facade.engine import (
     FIRST,
     FOURTH,
+    PATIENCE_S,
     SECOND,
     THIRD,
     WORKERS,
@@ -442,7 +443,7 @@ def test_r12_broken_executor_says_so_and_can_be_shut_down(worker: bool) -> None:
             msg = "no device says this"
             raise LookupError(msg)
 
-    engine = Engine(device=device, wait_timeout_s=5.0)
+    engine = Engine(device=device, wait_timeout_s=PATIENCE_S)
     device.before = explode
     # Whoever carries commands out when it happens gets the error itself; everybody else is told what it was.
     call = Call(lambda: engine.materialize(engine.step(started("a", 4), batch={"a": FIRST}, h=[1] * 4), "a"))

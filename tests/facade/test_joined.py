@@ -33,7 +33,7 @@ from tenure.core.errors import (
     WriteFailedError,
 )
 from tests.facade.devices import ScriptedDevice
-from tests.facade.engine import POLICY, WORKERS, Engine, eventually, rows_of, started
+from tests.facade.engine import PATIENCE_S, POLICY, WORKERS, Engine, eventually, rows_of, started
 
 pytestmark = pytest.mark.parametrize("worker", WORKERS, ids=["inline", "threaded"])
 SIZE = 4
@@ -57,7 +57,9 @@ class Joined:
     ) -> None:
         config = CacheConfig(
             blocks=BlockConfig(capacity=num_blocks, block_size=SIZE, kv_events=True),
-            rows=RowConfig(num_blocks=num_blocks, block_size=SIZE, page_rows_max=64, pages=3, wait_timeout_s=20.0),
+            rows=RowConfig(
+                num_blocks=num_blocks, block_size=SIZE, page_rows_max=64, pages=3, wait_timeout_s=PATIENCE_S
+            ),
             visibility=visibility,
         )
         self.heard: list[Command] = []

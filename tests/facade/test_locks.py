@@ -18,6 +18,7 @@ from tests.facade.devices import ScriptedDevice
 from tests.facade.engine import (
     FIRST,
     FOURTH,
+    PATIENCE_S,
     POLICY,
     SECOND,
     THIRD,
@@ -156,7 +157,7 @@ def test_r19_kv_events_are_delivered_without_the_state_lock(worker: bool, watch:
     device.before = watch.check
     config = CacheConfig(
         blocks=BlockConfig(capacity=8, block_size=4, kv_events=True),
-        rows=RowConfig(num_blocks=8, block_size=4, page_rows_max=64, pages=2, wait_timeout_s=20.0),
+        rows=RowConfig(num_blocks=8, block_size=4, page_rows_max=64, pages=2, wait_timeout_s=PATIENCE_S),
     )
     with JoinedCache(config, POLICY, device=device, sink=sink) as cache:
         cache.blocks.open_lease("a", list(range(9)), 4)
@@ -182,12 +183,12 @@ def test_r19_slow_operation_stops_nobody_who_needs_nothing_of_it(worker: bool) -
         def pause(kind: str, lane: Lane | None) -> None:
             if (kind, lane) == ("copy", Lane.COPY):
                 is_inside.set()
-                assert may_go_on.wait(20)
+                assert may_go_on.wait(PATIENCE_S)
 
         device.before = pause
         engine.start(extended(a=4))
         save = engine.save_later({"a": THIRD}, h=[3] * 4)
-        assert is_inside.wait(20)
+        assert is_inside.wait(PATIENCE_S)
         assert [1] * 4 == Call(engine.materialize, first, "a").result()["h"]["a"]
         Call(engine.discard, second).result()
         assert 1 == Call(engine.cache.stats).result().unconsumed_steps

@@ -14,6 +14,7 @@ from tests.facade.devices import ScriptedDevice
 from tests.facade.engine import (
     FIRST,
     FOURTH,
+    PATIENCE_S,
     SECOND,
     THIRD,
     WORKERS,
@@ -145,13 +146,13 @@ def test_r24_materialize_under_way_outlives_a_reset(worker: bool, ends: str) -> 
         def pause(kind: str, _: Lane | None) -> None:
             if kind == "copy_now" and not is_copying.is_set():
                 is_copying.set()
-                assert may_go_on.wait(20)
+                assert may_go_on.wait(PATIENCE_S)
 
         device.before = pause
         if ends == "raises":
             device.fail("copy_now")
         call = Call(engine.cache.materialize, step, ("p",))
-        assert is_copying.wait(20)
+        assert is_copying.wait(PATIENCE_S)
         device.fail("copy", Lane.COPY)
         fail_deferred(engine, "q")
         assert engine.cache.reset()

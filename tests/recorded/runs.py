@@ -16,7 +16,7 @@ from tenure.backends.fake import FakeDevice, FaultKind, Faults, Seeded
 from tenure.core.errors import CapacityError, ContractError, FreezeFailedError, TenureError, WriteFailedError
 from tenure.core.rows.events import LifeCycle
 from tenure.validation import Report, validate
-from tests.facade.engine import Engine, extended, started
+from tests.facade.engine import PATIENCE_S, Engine, extended, started
 
 BLOCK = 4
 BLOCKS = 12
@@ -160,7 +160,7 @@ def recorded(
         num_blocks=BLOCKS,
         block_size=BLOCK,
         pages=4,
-        wait_timeout_s=2.0,
+        wait_timeout_s=PATIENCE_S,
         cache={"record": path},
     ) as engine:
         traffic = Traffic(engine, seed)

@@ -27,7 +27,7 @@ from tenure.recording import Header, Recorder, RecordError, read_line
 from tenure.recording.recorder import THREAD_NAME
 from tenure.validation import Verdict, validate
 from tests.facade.devices import ScriptedDevice
-from tests.facade.engine import FIRST, Engine, eventually, started
+from tests.facade.engine import FIRST, PATIENCE_S, Engine, eventually, started
 from tests.recorded.runs import lines_of_a_run, recorded
 
 CONFIG = RowConfig(num_blocks=4, block_size=4, page_rows_max=16)
@@ -47,7 +47,7 @@ class SlowFile(io.BytesIO):
         self.may_write = threading.Event()
 
     def write(self, data: Any) -> int:
-        assert self.may_write.wait(20)
+        assert self.may_write.wait(PATIENCE_S)
         return super().write(data)
 
 
@@ -108,7 +108,7 @@ def test_a_full_queue_leaves_events_out_and_says_how_many(tmp_path: Path) -> Non
     file.may_write.set()
     eventually(lambda: recorder.status.written >= 9)
     recorder.took(CopyBegan(10), Done())
-    recorder.close(20)
+    recorder.close(PATIENCE_S)
     lines = [json.loads(line) for line in file.getvalue().decode().splitlines()]
     gaps = [place for place, line in enumerate(lines) if line["kind"] == "gap"]
 
@@ -126,7 +126,7 @@ def test_events_left_out_at_the_end_are_counted_before_the_record_closes() -> No
     for number in range(1, 4):
         recorder.took(CopyBegan(number), Done())
     file.may_write.set()
-    recorder.close(20)
+    recorder.close(PATIENCE_S)
 
     assert ["gap", "closed"] == kinds(file.getvalue().decode().splitlines())[-2:]
 
@@ -185,7 +185,7 @@ def test_whatever_a_file_object_raises_ends_the_record_and_is_told(
         recorder = Recorder(OddFile(error), CONFIG, writer="test")
         eventually(lambda: recorder.status.error is not None)
         recorder.took(CopyBegan(1), Done())
-        recorder.close(20)
+        recorder.close(PATIENCE_S)
 
     assert (str(error) or type(error).__name__) == recorder.status.error
     assert 1 == recorder.status.left_out
@@ -208,7 +208,7 @@ def test_no_thread_is_left_after_shutdown(tmp_path: Path, *, worker: bool) -> No
     before = set(threading.enumerate())
     path = tmp_path / "run.ndjson"
     with Engine(worker=worker, cache={"record": path}) as engine:
-        assert THREAD_NAME in {each.name for each in threading.enumerate()}
+        assert THREAD_NAME in {each.name for each in set(threading.enumerate()) - before}
         engine.written("a", FIRST, h=[1, 2, 3, 4])
     engine.cache.shutdown()
 
@@ -246,7 +246,7 @@ def test_what_the_caller_writes_to_its_arrays_later_is_not_recorded() -> None:
     recorder.took(event, Done())
     slots[:] = 9
     file.may_write.set()
-    recorder.close(20)
+    recorder.close(PATIENCE_S)
     line = read_line(file.getvalue().decode().splitlines()[1])
 
     assert isinstance(line, StepDropped)
@@ -350,9 +350,10 @@ def test_a_refused_call_is_recorded_whatever_whole_numbers_its_layout_had(tmp_pa
 
 def test_without_a_record_nothing_is_recorded() -> None:
     """Nobody pays for what he did not ask for."""
+    before = set(threading.enumerate())
     with Engine() as engine:
         assert engine.cache.recording is None
-        assert THREAD_NAME not in {each.name for each in threading.enumerate()}
+        assert THREAD_NAME not in {each.name for each in set(threading.enumerate()) - before}
 
 
 def test_a_run_with_refusals_and_hits_is_what_these_tests_look_at(tmp_path: Path) -> None:

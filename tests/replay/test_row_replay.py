@@ -6,7 +6,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace as replaced
 from pathlib import Path
 from threading import enumerate as threads
@@ -62,8 +62,12 @@ def apart_from_times(summary: Summary) -> dict[str, Any]:
     return summary.model_dump(exclude={"timing": True, "rows": {"timing"}})
 
 
-def threads_of_a_replay() -> list[str]:
-    return [thread.name for thread in threads() if thread.name.startswith("tenure")]
+@pytest.fixture(autouse=True)
+def _no_thread_is_left() -> Iterator[None]:
+    """However a replay ends. Threads that other tests left may end meanwhile."""
+    before = set(threads())
+    yield
+    assert not set(threads()) - before
 
 
 class Planted:
@@ -106,7 +110,6 @@ def test_r02_every_row_is_right_whatever_happens_to_its_request(
     assert summary.requests.finished + rows.aborts == summary.requests.admitted == 60
     assert rows.checked_states == rows.steps_saved + 1
     assert rows.timing.bytes_copied["gather"] > 0
-    assert not threads_of_a_replay()
 
 
 def test_a_request_that_resumes_gets_what_it_computes_anew_and_no_hit(write_trace: WriteTrace) -> None:
@@ -260,8 +263,6 @@ def test_r02_wrong_rows_end_a_checked_replay(
     with pytest.raises(InvariantViolation, match=message):
         replay([write_trace(*sharing())], options(max_running=running, preempt_rate=0.0))
 
-    assert not threads_of_a_replay()
-
 
 def test_r02_rows_that_an_earlier_tenant_left_are_found_in_hits(
     write_trace: WriteTrace, monkeypatch: pytest.MonkeyPatch
@@ -282,7 +283,6 @@ def test_r02_rows_that_an_earlier_tenant_left_are_found_in_hits(
 
     with pytest.raises(InvariantViolation, match=r"R02: request .* got a wrong row of .* \(a row of its hit\)"):
         replay([write_trace(*sharing())], options())
-    assert not threads_of_a_replay()
 
 
 def test_wrong_rows_pass_where_nothing_is_checked(write_trace: WriteTrace, plant: Planted) -> None:
@@ -383,7 +383,6 @@ def test_a_failure_of_the_builder_ends_the_replay(write_trace: WriteTrace, plant
 
     with pytest.raises(StepAlreadyConsumedError):
         replay([write_trace(*sharing())], options())
-    assert not threads_of_a_replay()
 
 
 def test_a_failure_of_a_save_ends_the_replay_and_the_builder(write_trace: WriteTrace, plant: Planted) -> None:
@@ -399,7 +398,6 @@ def test_a_failure_of_a_save_ends_the_replay_and_the_builder(write_trace: WriteT
 
     with pytest.raises(PlantedError):
         replay([write_trace(*sharing())], options(max_running=1))
-    assert not threads_of_a_replay()
 
 
 class PlantedError(TenureError):
@@ -415,8 +413,6 @@ def test_kv_events_that_cannot_be_written_end_the_replay(write_trace: WriteTrace
     with pytest.raises(OutputError, match="--events another path"):
         replay([write_trace(*sharing(2000))], options(events=Path("/dev/full"), check=False))
 
-    assert not threads_of_a_replay()
-
 
 def test_an_interrupt_sums_up_what_was_done_so_far(write_trace: WriteTrace) -> None:
     def interrupt(counters: Any, _: float) -> None:
@@ -428,7 +424,6 @@ def test_an_interrupt_sums_up_what_was_done_so_far(write_trace: WriteTrace) -> N
     assert summary.interrupted
     assert summary.rows is not None
     assert summary.rows.steps_saved == 30
-    assert not threads_of_a_replay()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

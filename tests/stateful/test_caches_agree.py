@@ -36,7 +36,7 @@ def make_config(blocks: int, block_size: int, pages: int, budget: int, gathers: 
         budget_bytes=budget,
         gathers_max=gathers,
         copy_chunk_bytes=4096,
-        wait_timeout_s=20.0,
+        wait_timeout_s=60.0,
     )
 
 

@@ -336,7 +336,7 @@ class Twins:
 
 
 def _wait_until_quiet(cache: OutputCache) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while True:
         cache._runtime.pump()  # pyright: ignore[reportPrivateUsage]
         stats = cache.stats()
