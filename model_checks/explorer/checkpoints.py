@@ -1,7 +1,8 @@
 """Checkpoints on disk: plain arrays and JSON, whole or not there at all.
 
-A saving is a folder of its own; `latest.json` names it, and is replaced in one move when the folder is complete. No
-state is saved: those of the frontier are made again by taking the events that led to them.
+A saving is a folder of its own; `latest.json` names it, and is replaced in one move when the folder is complete. Its
+arrays are held against a digest when they are read: of two searches that saved in one folder, half of each proves
+nothing. No state is saved: those of the frontier are made again by taking the events that led to them.
 """
 
 import json
@@ -24,7 +25,7 @@ from tenure.model_checks.explorer.limits import Checkpoint
 from tenure.model_checks.explorer.trail import Trail
 from tenure.model_checks.explorer.visited import Compact, Exact
 
-FORM = 1
+FORM = 2
 LATEST = "latest.json"
 
 
@@ -62,28 +63,53 @@ def save(folder: Path, said: Mapping[str, Any], trail: Trail, visited: Exact | C
         said: what is not an array, as JSON has it.
         trail: where every state was first met.
         visited: the states that were met.
+
+    Raises:
+        CheckpointError: it cannot be written; what was saved before stays.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    before = _latest(folder)
-    number = 1 + (int(before) if before else 0)
-    place = folder / str(number)
-    # Left over from a run that was ended while it saved.
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir()
-    _save_array(place / "parents.npy", np.array(trail.parents, dtype=np.uint32))
-    _save_array(place / "indices.npy", np.array(trail.indices, dtype=np.uint16))
-    if isinstance(visited, Exact):
-        keys = list(visited.keys)
-        _save_array(place / "keys.npy", np.frombuffer(b"".join(keys), dtype=np.uint8))
-        _save_array(place / "lengths.npy", np.fromiter(map(len, keys), np.uint32, len(keys)))
-    else:
-        _save_array(place / "digests.npy", visited.digests())
-    (place / "search.json").write_text(json.dumps({**said, "starts": trail.starts}), encoding="utf-8")
-    fresh = folder / f"{LATEST}.new"
-    fresh.write_text(json.dumps({"saving": str(number)}), encoding="utf-8")
-    fresh.replace(folder / LATEST)
+    place = folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        before = _latest(folder)
+        place = folder / str(1 + (int(before) if before else 0))
+        # Left over from a run that was ended while it saved.
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        arrays = _arrays(trail, visited)
+        for name, values in arrays.items():
+            _save_array(place / f"{name}.npy", values)
+        written = {**said, "starts": trail.starts, "arrays": _digest(arrays)}
+        (place / "search.json").write_text(json.dumps(written), encoding="utf-8")
+        fresh = folder / f"{LATEST}.new"
+        fresh.write_text(json.dumps({"saving": place.name}), encoding="utf-8")
+        fresh.replace(folder / LATEST)
+    except OSError as error:
+        if place != folder:
+            shutil.rmtree(place, ignore_errors=True)
+        raise CheckpointError(str(folder), "what was to be saved", "written", f"lost: {error}") from error
     if before:
         shutil.rmtree(folder / before, ignore_errors=True)
+
+
+def _arrays(trail: Trail, visited: Exact | Compact) -> dict[str, NDArray[Any]]:
+    """What is saved as arrays, by the names of the files."""
+    arrays: dict[str, NDArray[Any]] = {
+        "parents": np.array(trail.parents, dtype=np.uint32),
+        "indices": np.array(trail.indices, dtype=np.uint16),
+    }
+    if isinstance(visited, Compact):
+        return arrays | {"digests": visited.digests()}
+    keys = list(visited.keys)
+    lengths = np.fromiter(map(len, keys), np.uint32, len(keys))
+    return arrays | {"keys": np.frombuffer(b"".join(keys), dtype=np.uint8), "lengths": lengths}
+
+
+def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """What tells the arrays of one moment of one search from all others."""
+    said = blake2b(digest_size=16)
+    for name, values in arrays.items():
+        said.update(f"{name} {len(values)} ".encode() + values.tobytes())
+    return said.hexdigest()
 
 
 def load(folder: Path, expected: Mapping[str, object]) -> tuple[dict[str, Any], Trail, Exact | Compact] | None:
@@ -102,11 +128,15 @@ def load(folder: Path, expected: Mapping[str, object]) -> tuple[dict[str, Any], 
         for what in sorted({*expected, *found}):
             if found.get(what) != expected.get(what):
                 raise CheckpointError(str(folder), what, repr(expected.get(what)), repr(found.get(what)))
+        names = ("digests",) if expected["visited"] == "compact" else ("keys", "lengths")
+        arrays = {name: _load_array(place / f"{name}.npy") for name in ("parents", "indices", *names)}
+        if _digest(arrays) != said["arrays"]:
+            raise CheckpointError(str(folder), "saving " + latest, "whole", "of two searches, or damaged")
         trail = Trail()
-        trail.parents = array("I", _load_array(place / "parents.npy").tolist())
-        trail.indices = array("H", _load_array(place / "indices.npy").tolist())
+        trail.parents = array("I", arrays["parents"].tolist())
+        trail.indices = array("H", arrays["indices"].tolist())
         trail.starts = list(said["starts"])
-        return said, trail, _load_visited(place, str(expected["visited"]))
+        return said, trail, _visited(arrays)
     except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise CheckpointError(str(folder), "saving " + latest, "whole", f"{type(error).__name__}: {error}") from error
 
@@ -140,15 +170,15 @@ def _load_array(file: Path) -> NDArray[Any]:
     return values
 
 
-def _load_visited(place: Path, kind: str) -> Exact | Compact:
-    if kind == "compact":
+def _visited(arrays: Mapping[str, NDArray[Any]]) -> Exact | Compact:
+    if "digests" in arrays:
         compact = Compact()
-        compact.restore(_load_array(place / "digests.npy"))
+        compact.restore(arrays["digests"])
         return compact
     exact = Exact()
-    whole = _load_array(place / "keys.npy").tobytes()
+    whole = arrays["keys"].tobytes()
     at = 0
-    for length in _load_array(place / "lengths.npy").tolist():
+    for length in arrays["lengths"].tolist():
         exact.keys.add(whole[at : at + length])
         at += length
     return exact

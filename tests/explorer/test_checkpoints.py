@@ -1,12 +1,15 @@
 """A search that was ended from outside goes on where it was saved, and says the same in the end."""
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ from tenure.model_checks.explorer import (
     Options,
     Verdict,
     check_scope,
+    checkpoints,
     explore,
 )
 from tenure.model_checks.explorer.toys import Counting, Ring, Slots
@@ -166,6 +170,52 @@ def test_checkpoint_that_is_damaged_is_refused(tmp_path: Path, file: str) -> Non
     (tmp_path / latest / file).write_bytes(b"nothing of use")
     with pytest.raises(CheckpointError, match="expected whole"):
         explore(Slots(3, 2, 2), checkpoint=Checkpoint(tmp_path), resume=True)
+
+
+@pytest.mark.parametrize("visited", ["exact", "compact"])
+@pytest.mark.parametrize("theirs", [300, 900])
+def test_two_searches_that_save_in_one_folder_prove_nothing_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visited: VisitedKind, theirs: int
+) -> None:
+    """Arrays of one and counts of the other look whole: states would count as met that nobody looked at."""
+    write: Callable[[Path, Any], None] = checkpoints._save_array  # pyright: ignore[reportPrivateUsage]
+
+    def interrupted(file: Path, values: Any) -> None:
+        write(file, values)
+        if file.name == "indices.npy":
+            # Meanwhile another process saves there.
+            monkeypatch.setattr(checkpoints, "_save_array", write)
+            search(theirs)
+
+    def search(states: int) -> None:
+        limits = Limits(states=states)
+        explore(Slots(3, 2, 2), limits=limits, visited=visited, checkpoint=Checkpoint(tmp_path, every_s=1e9))
+
+    monkeypatch.setattr(checkpoints, "_save_array", interrupted)
+    search(600)
+    with pytest.raises(CheckpointError, match="of two searches"):
+        explore(Slots(3, 2, 2), visited=visited, checkpoint=Checkpoint(tmp_path), resume=True)
+
+
+def test_disk_that_is_full_says_nothing_against_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is known then; what was saved before is still whole, and goes on once there is room."""
+    small = Options(limits=Limits(states=1000), checkpoints=tmp_path)
+    scope = scope_of(lambda: Slots(3, 2, 2), "toys/slots")
+    check_scope(scope, small)
+
+    def full(file: Path, values: object) -> None:
+        file.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoints, "_save_array", full)
+        found = check_scope(scope, Options(limits=Limits(states=2000), checkpoints=tmp_path, resume=True))
+    assert Verdict.UNDETERMINED is found.verdict
+    assert "No space left" in found.reasons[0]
+    again = check_scope(scope, Options(checkpoints=tmp_path, resume=True))
+    assert again.search is not None
+    assert again.search.resumed
+    assert explore(Slots(3, 2, 2)).counts() == again.search.counts()
 
 
 def test_nothing_on_disk_is_pickled(tmp_path: Path) -> None:
