@@ -53,6 +53,7 @@ class CacheState:
             tracks={request: self.tracks[request] for request in blocks.leases},
             batch=self.batch,
             started=self.started.batch if self.started else (),
+            announced={request: was.hit for request, was in self.started.hits} if self.started else {},
             unsaved=dict(self.unsaved.items()),
             ended=self.ended,
         )

@@ -147,6 +147,7 @@ class CacheView:
         tracks: requests with an open lease.
         batch: what is scheduled for the next step.
         started: what the started step computes, until it is saved or dropped.
+        announced: per request of the started step that came with a hit, its tokens: owed again if the step is dropped.
         unsaved: with visibility "scheduled": visible blocks whose rows are to be computed, and by whom.
         ended: live requests whose end the row machine will be told with the next step.
     """
@@ -157,5 +158,6 @@ class CacheView:
     tracks: Mapping[RequestId, Track]
     batch: tuple[Scheduled, ...]
     started: tuple[Scheduled, ...]
+    announced: Mapping[RequestId, int]
     unsaved: Mapping[BlockId, RequestId]
     ended: tuple[RequestId, ...]

@@ -83,6 +83,18 @@ EXPECTS: Final[Mapping[str, Marks]] = MappingProxyType(
             errors="RequestInStep RowsOwed WaitTimeout",
             family="R",
         ),
+        "hits-given-up": marks(
+            rules="1-3 5-9 11 15 18 X01 X02 X03 X04 X05",
+            events=(
+                "AllocationRequested BatchDropped BatchSaveRequested BatchStarted ConsumeRequested CopyBegan "
+                "CopyCompleted GatherBegan GatherCompleted LeaseFinished LeaseOpened PolicyRegistered "
+                "SavePublished ScatterCompleted StepConsumed StepDiscarded TokensScheduled WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows GatherRows PublishStored ReleaseBuffers ScatterRows ScheduleGather",
+            goals="prefix_shared shared_before_its_rows",
+            errors="RequestInStep RowsOwed WaitTimeout",
+            family="R",
+        ),
         "preempted": marks(
             rules="1-3 5-9 11 15 18 X01 X02 X03 X04 X05",
             events=(

@@ -121,6 +121,7 @@ class JoinedModel(RowsModel):
         tells_copied: bool = False,
         discards: bool = True,
         in_chunks: bool = False,
+        in_turn: bool = False,
         keeps: Kept = "all",
         acts: frozenset[str] = frozenset(),
         copying: bool = True,
@@ -137,13 +138,14 @@ class JoinedModel(RowsModel):
             discards: steps may be discarded, not only materialized.
             in_chunks: a step may compute one token of a request, not only all that are left; also ahead of the step
                 that is started.
+            in_turn: requests arrive and are scheduled in one order, and none ends before all of that.
             keeps: the steps that builders consume; others are discarded before the scheduler's next call.
             acts: further calls that the scheduler makes, where the model knows any.
             copying: as in `Cores`.
         """
         self._acts = acts
         self._keeps = keeps
-        self._in_chunks = in_chunks
+        self._in_chunks, self._in_turn = in_chunks, in_turn
         self._discards = discards
         self._requests, self._emits = requests, emits
         self._order = tuple(requests)
@@ -164,7 +166,8 @@ class JoinedModel(RowsModel):
     def _engine_calls(self, state: State) -> Iterator[Event]:
         env, seen = state.env, self._seen(state)
         left = left_of(env.engine)
-        yield from self._requests_may(seen, left)
+        calls = self._requests_may(seen, left)
+        yield from _first_of(calls) if self._in_turn else calls
         if env.phase == IDLE and (seen.batch or seen.ended):
             yield "engine", "start", ", ".join(map(str, (each.request for each in seen.batch)))
         if env.phase == STARTED:
@@ -341,6 +344,17 @@ class JoinedModel(RowsModel):
         if event[0] == "engine" and event[1] == "start":
             return f"engine starts the step of {event[2] or 'nobody: ends are told'}"
         return super().describe(event)
+
+
+def _first_of(calls: Iterator[Event]) -> Iterator[Event]:
+    """The first call that is not the end of a request; if there is none, the first end."""
+    ends: list[Event] = []
+    for call in calls:
+        if call[1] != "finish":
+            yield call
+            return
+        ends.append(call)
+    yield from ends[:1]
 
 
 def _copies(seen: CacheView, name: str) -> tuple[int, ...] | None:

@@ -59,6 +59,7 @@ class Bound(NamedTuple):
     trace: bool = False
     discards: bool = True
     in_chunks: bool = False
+    in_turn: bool = False
     keeps: Kept = "all"
     breaks: bool = False
     acts: frozenset[str] = frozenset()
@@ -88,6 +89,7 @@ class Bound(NamedTuple):
             bounds=self.bounds,
             discards=self.discards,
             in_chunks=self.in_chunks,
+            in_turn=self.in_turn,
             keeps=self.keeps,
             acts=self.acts,
             tells_copied=self.tells_copied,
@@ -108,6 +110,15 @@ BOUNDS: Final[Mapping[str, Bound]] = MappingProxyType(
             "computed", {"a": PAIR["a"], "x": Request((9, 9), (11, 12))}, Left(2, (1, 1)), 2, sets=SMOKE
         ),
         "steps-given-up": Bound("scheduled", PAIR, Left(1, (1, 1), 0, 1), 3, discards=False),
+        "hits-given-up": Bound(
+            "scheduled",
+            PAIR | {"c": Request((1, 1, 3), (1, 2, 5))},
+            Left(1, (1, 1, 1), 0, 1),
+            4,
+            keeps="hits",
+            discards=False,
+            in_turn=True,
+        ),
         "preempted": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,), 1), 2, discards=False),
         "colliding-hashes": Bound("computed", STRANGERS, Left(2, (1, 1)), 4),
         "colliding-hashes-scheduled": Bound("scheduled", STRANGERS, Left(1, (1, 1)), 4, heavy=5_000),
@@ -213,13 +224,19 @@ def _scope(name: str) -> Scope:
             "resets": bound.bounds.resets,
             "abandoned materialize calls": bound.bounds.abandons,
             "shutdowns": bound.bounds.shutdowns,
-            "calls": "every call in every state" if bound.breaks else "a scheduler's",
+            "calls": _calls(bound),
         },
         expects=EXPECTS.get(name, NOTHING),
         make=_maker(bound.make),
         assumes=ASSUMES,
         heavy=bound.heavy,
     )
+
+
+def _calls(bound: Bound) -> str:
+    if bound.breaks:
+        return "every call in every state"
+    return "a scheduler's that serves requests in turn" if bound.in_turn else "a scheduler's"
 
 
 def _maker(make: Callable[[], JoinedModel]) -> Callable[[], Model[Any]]:

@@ -91,6 +91,15 @@ JOINED_MUTANTS: Final = (
         "A16",
     ),
     _mutant(
+        "second-hit-of-a-dropped-step-is-lost",
+        "steps",
+        "    for request, was in started.hits:\n",
+        "    for request, was in started.hits[:1]:\n",
+        "hits-given-up",
+        "X01",
+        "Of a step that is given up only the first request announces its hit again.",
+    ),
+    _mutant(
         "content-not-told",
         "steps",
         "        computes += _completed(after, each)\n",

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from tenure.core.blocks.values import PublishRemoved, PublishStored
+from tenure.core.blocks.values import AllocationRequested, LeasePreempted, PublishRemoved, PublishStored, Ready
 from tenure.core.blocks.view import CachedCopy, PrivateCopy
 from tenure.core.joined.values import (
     BatchDropped,
+    BatchStarted,
     BlockId,
     CacheAnswer,
     CacheCommand,
@@ -16,7 +17,8 @@ from tenure.core.joined.values import (
     CacheView,
     RequestId,
 )
-from tenure.core.rows.events import SavePublished
+from tenure.core.rows.answers import ResetAnswered
+from tenure.core.rows.events import ResetRequested, SavePublished
 from tenure.core.rows.names import HIDDEN
 from tenure.core.rows.view import Occupancy, ReadPhase
 from tenure.spec.judging import Judge
@@ -28,10 +30,12 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         "X01",
         "A visible hash has its hidden rows: each of its copies holds that content, and its rows are committed, in "
-        "transit, or about to be computed by the request that was scheduled to.",
-        "Otherwise a prefix hit is granted that materialize can only refuse.",
+        "transit, or about to be computed by the request that was scheduled to. A hit that was granted on it goes with "
+        "the first step of its request that is not given up.",
+        "Otherwise a prefix hit is granted that materialize can only refuse, or whose rows nobody is handed.",
         _SOURCE,
         "predicate",
+        ("transition",),
     ),
     Rule(
         "X02",
@@ -117,6 +121,58 @@ def shareable_prefix_leaves_a_token(view: CacheView, request: RequestId, blocks:
     if blocks and blocks * size >= length:
         return f"{blocks} blocks of {size} are to be shared by request {request!r}, which has {length} tokens"
     return None
+
+
+def granted_hits_are_announced(seen: CacheObservation) -> Finding:
+    """X01, of a transition: what is to be announced of a hit is what was granted, until a step goes with it."""
+    owed = _owed_hits(seen)
+    for request, track in seen.after.tracks.items():
+        if track.hit != owed.get(request, 0):
+            return (
+                f"{track.hit} tokens of the hit of request {request!r} are to be announced after {seen.event}, and not "
+                f"{owed.get(request, 0)}"
+            )
+    return _announced_hits(seen)
+
+
+def _announced_hits(seen: CacheObservation) -> Finding:
+    """What a started step announces; it marks no hit of a request that the row machine knows, which only resumes."""
+    before, after = seen.before, seen.after
+    if not isinstance(seen.event, BatchStarted):
+        is_over = isinstance(seen.event, BatchDropped | SavePublished | ResetRequested) and not after.started
+        expected = {} if is_over else dict(before.announced)
+    else:
+        expected = {each.request: hit for each in before.batch if (hit := before.tracks[each.request].hit)}
+        step = None if after.rows.pending is None else after.rows.steps[after.rows.pending]
+        marked = {} if step is None else dict(step.hits)
+        for request, hit in expected.items():
+            blocks = before.blocks.leases[request].copies[: hit // before.config.rows.block_size]
+            slots = tuple(slot for block in blocks for slot in _slots(before, block))
+            if not before.tracks[request].is_live and marked.get(request) != slots:
+                return f"request {request!r} starts with a hit of {marked.get(request)}, and was granted {slots}"
+    if after.announced != expected:
+        return f"the started step announced hits of {dict(after.announced)} after {seen.event}, and not of {expected}"
+    return None
+
+
+def _owed_hits(seen: CacheObservation) -> dict[RequestId, int]:
+    """Per request the tokens of its hit that a step has yet to announce."""
+    before, event, size = seen.before, seen.event, seen.before.config.rows.block_size
+    owed = {request: track.hit for request, track in before.tracks.items()}
+    match event:
+        case AllocationRequested(request, reusable_blocks=shared) if isinstance(seen.answer, Ready) and shared:
+            owed[request] = shared * size
+        case LeasePreempted(request):
+            owed[request] = 0
+        case ResetRequested() if seen.answer == ResetAnswered(True):
+            owed = {}
+        case BatchStarted():
+            owed |= {each.request: 0 for each in before.batch}
+        case BatchDropped():
+            owed |= before.announced
+        case _:
+            pass
+    return owed
 
 
 def rows_go_to_blocks_of_one_s_own(seen: CacheObservation) -> Finding:
@@ -208,6 +264,7 @@ STATE_CHECKS: Final[tuple[tuple[str, StateCheck], ...]] = (
 """What a state alone must satisfy."""
 
 TRANSITION_CHECKS: Final[tuple[tuple[str, TransitionCheck], ...]] = (
+    ("X01", granted_hits_are_announced),
     ("X02", rows_go_to_blocks_of_one_s_own),
     ("X04", kv_events_tell_what_is_visible),
 )

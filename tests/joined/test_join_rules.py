@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tenure.core.blocks.values import LeaseFinished, PublishStored
+from tenure.core.blocks.values import AllocationRequested, LeaseFinished, LeasePreempted, PublishStored
 from tenure.core.blocks.view import CachedCopy, PrivateCopy
 from tenure.core.errors import InvariantViolation
-from tenure.core.joined.values import CacheView
+from tenure.core.joined.values import BatchDropped, BatchStarted, CacheView, RequestId
 from tenure.core.rows.answers import Done
 from tenure.core.rows.events import ContentIdentity, CopyBegan, SavePublished
 from tenure.core.rows.names import HIDDEN
@@ -104,6 +104,72 @@ def test_spoiled_states_break_their_rule(rule: str, spoil: Callable[[CacheView],
     assert rule in [name for name, _ in broken_rules(spoil(view))]
 
 
+def with_hits(view: CacheView, **hits: int) -> CacheView:
+    """With other tokens of hits that are to be announced."""
+    tracks = {name: track._replace(hit=hits.get(str(name), track.hit)) for name, track in view.tracks.items()}
+    return replace(view, tracks=tracks)
+
+
+def with_announced(view: CacheView, *hits: tuple[RequestId, tuple[int, ...]]) -> CacheView:
+    """The started step has other hits."""
+    assert view.rows.pending is not None
+    step = replace(view.rows.steps[view.rows.pending], hits=hits)
+    return rows(view, steps={**view.rows.steps, view.rows.pending: step})
+
+
+def two_hits() -> tuple[CacheObservation, CacheObservation, CacheObservation, CacheObservation]:
+    """The second of two requests is granted its hit; then the step of both is started, and given up; one ends."""
+    site = Site()
+    site.open("old", [1, 2, 3])
+    site.allocate("old")
+    site.step("old")
+    for name, token in (("a", 8), ("b", 9)):
+        site.open(name, [1, 2, token])
+    site.allocate("a")
+    views = [site.view]
+    answer = site.tell(AllocationRequested("b", 3, 1))
+    views.append(site.view)
+    site.schedule("a")
+    site.schedule("b")
+    views.append(site.view)
+    site.start()
+    views.append(site.view)
+    site.drop()
+    views.append(site.view)
+    site.tell(LeasePreempted("b"))
+    return (
+        CacheObservation(views[0], AllocationRequested("b", 3, 1), views[1], answer, ()),
+        CacheObservation(views[2], BatchStarted(), views[3], Done(), ()),
+        CacheObservation(views[3], BatchDropped(), views[4], Done(), ()),
+        CacheObservation(views[4], LeasePreempted("b"), site.view, Done(), ()),
+    )
+
+
+SPOILED_HITS: list[tuple[str, int, Callable[[CacheObservation], CacheObservation]]] = [
+    ("granted and forgotten", 0, lambda seen: replace(seen, after=with_hits(seen.after, b=0))),
+    ("another one granted", 0, lambda seen: replace(seen, after=with_hits(seen.after, a=0))),
+    ("not announced", 1, lambda seen: replace(seen, after=with_announced(seen.after, ("a", (0, 1))))),
+    ("announced in part", 1, lambda seen: replace(seen, after=with_announced(seen.after, ("a", (0, 1)), ("b", (0,))))),
+    ("announced and owed", 1, lambda seen: replace(seen, after=with_hits(seen.after, b=2))),
+    ("given up and forgotten", 2, lambda seen: replace(seen, after=with_hits(seen.after, b=0))),
+    ("given up and announced", 2, lambda seen: replace(seen, after=replace(seen.after, announced={"b": 2}))),
+    ("not known as announced", 1, lambda seen: replace(seen, after=replace(seen.after, announced={"a": 2}))),
+    ("preempted and owed", 3, lambda seen: replace(seen, after=with_hits(seen.after, b=2))),
+]
+
+
+@pytest.mark.parametrize(("what", "place", "spoil"), SPOILED_HITS, ids=[what for what, *_ in SPOILED_HITS])
+def test_x01_hit_that_is_lost_or_made_up_breaks_the_rule(
+    what: str, place: int, spoil: Callable[[CacheObservation], CacheObservation]
+) -> None:
+    """A request is handed each row of its prompt, so a hit is announced, once, by a step that stays."""
+    del what
+    seen = two_hits()[place]
+    assert not broken_transition_rules(seen)
+
+    assert ["X01"] == [name for name, _ in broken_transition_rules(spoil(seen))]
+
+
 def saved() -> CacheObservation:
     """The publication of a step that computes a block."""
     site = Site()
@@ -118,6 +184,11 @@ def saved() -> CacheObservation:
     names = tuple(site.view.blocks.index)
     stored = PublishStored(0, 0, None, names, (0,) * len(names), None)
     return CacheObservation(before, SavePublished(1), site.view, Done(), (stored,))
+
+
+def granted_at_a_save(seen: CacheObservation) -> CacheObservation:
+    """A request is granted a hit by nothing that grants one."""
+    return replace(seen, after=with_hits(seen.after, a=2))
 
 
 def into_a_shared_block(seen: CacheObservation) -> CacheObservation:
@@ -143,6 +214,7 @@ def untold(seen: CacheObservation) -> CacheObservation:
 
 
 BROKEN_OBSERVATIONS: list[tuple[str, Callable[[CacheObservation], CacheObservation]]] = [
+    ("X01", granted_at_a_save),
     ("X02", into_a_shared_block),
     ("X02", into_a_foreign_block),
     ("X02", out_of_turn),

@@ -140,6 +140,21 @@ def test_x01_hit_of_a_dropped_step_is_marked_again() -> None:
     assert site.materialize(step, "b")
 
 
+def test_x01_every_hit_of_a_dropped_step_is_marked_again() -> None:
+    """Also that of the second request, whose start the row machine knows already."""
+    site = Site()
+    finished(site, "a", [1, 2, 3])
+    for name, token in (("b", 8), ("c", 9)):
+        assert site.arrive(name, [1, 2, token])
+        site.schedule(name)
+    site.start()
+    site.drop()
+    step = site.step("b", "c")
+
+    assert [("b", 2), ("c", 2)] == [(request, len(slots)) for request, slots in site.view.rows.steps[step].hits]
+    assert site.materialize(step, "b", "c")
+
+
 def test_x02_tokens_are_computed_in_blocks_of_one_s_own() -> None:
     """A full hit leaves nothing to compute but a shared block."""
     site = Site()
