@@ -203,10 +203,12 @@ class JoinedCores(Cores):
             answer = after.answer
             broken += _nothing_left(cache, seen, event)
             marks.add(f"event {type(event).__name__}")
-            if isinstance(answer, block_values.Exhausted):
-                return CoreStep(core, NO_CAPACITY, None, (), frozenset(marks), (), None)
             now = seen if after.state is cache else after.state.view()
             broken += _judge(CacheObservation(seen, event, now, after.answer, after.commands), marks)
+            if isinstance(answer, block_values.Exhausted):
+                if now != seen:
+                    broken.append(Broken("I13", f"{event} found no capacity, and changed something"))
+                return CoreStep(core, NO_CAPACITY, None, (), frozenset(marks), tuple(broken), None)
             cache, seen = after.state, now
             commands += after.commands
         marks.update(f"command {type(each).__name__}" for each in commands)
