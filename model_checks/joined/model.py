@@ -138,7 +138,7 @@ class JoinedModel(RowsModel):
             discards: steps may be discarded, not only materialized.
             in_chunks: a step may compute one token of a request, not only all that are left; also ahead of the step
                 that is started.
-            in_turn: requests arrive and are scheduled in one order, and none ends before all of that.
+            in_turn: requests arrive and are scheduled in one order, and end in the opposite one, behind all of that.
             keeps: the steps that builders consume; others are discarded before the scheduler's next call.
             acts: further calls that the scheduler makes, where the model knows any.
             copying: as in `Cores`.
@@ -347,14 +347,13 @@ class JoinedModel(RowsModel):
 
 
 def _first_of(calls: Iterator[Event]) -> Iterator[Event]:
-    """The first call that is not the end of a request; if there is none, the first end."""
-    ends: list[Event] = []
-    for call in calls:
-        if call[1] != "finish":
-            yield call
-            return
-        ends.append(call)
-    yield from ends[:1]
+    """The first kind of call for the first request; ends of requests come behind all others, the last one first.
+
+    Whoever came first may owe rows to those behind.
+    """
+    found = [*calls]
+    others = [call for call in found if call[1] != "finish"]
+    yield from (call for call in others if call[:3] == others[0][:3]) if others else found[-1:]
 
 
 def _copies(seen: CacheView, name: str) -> tuple[int, ...] | None:

@@ -118,6 +118,7 @@ BOUNDS: Final[Mapping[str, Bound]] = MappingProxyType(
             keeps="hits",
             discards=False,
             in_turn=True,
+            heavy=1_300,
         ),
         "preempted": Bound("computed", {"a": PAIR["a"]}, Left(2, (2,), 1), 2, discards=False),
         "colliding-hashes": Bound("computed", STRANGERS, Left(2, (1, 1)), 4),

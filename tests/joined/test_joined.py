@@ -281,6 +281,24 @@ def test_x05_colliding_hash_of_another_group_is_not_shared(visibility: str) -> N
 
     assert site.allocate("b")
     assert site.view.tracks["b"].hit == 0
+
+
+@pytest.mark.parametrize("visibility", ["computed", "scheduled"])
+def test_x05_every_block_of_a_hit_is_of_its_group(visibility: str) -> None:
+    """The first block is the request's to share, and the hash of the second meets another group's."""
+    site = Site(visibility)
+    for name, group, block_hash in (("a", "blue", 77), ("r", "red", 88)):
+        assert site.arrive(name, [1, 2, 3], group, hashes=[block_hash])
+        site.schedule(name)
+    if visibility == "computed":
+        site.start()
+        site.materialize(site.save(), "a", "r")
+    site.open("b", [1, 2, 8, 9, 3], "blue", hashes=[77, 88])
+    with pytest.raises(IsolationError, match="may not share block"):
+        site.allocate("b", 2)
+
+    assert site.allocate("b")
+    assert 2 == site.view.tracks["b"].hit
     site.schedule("b")
     site.start()
     step = site.save()

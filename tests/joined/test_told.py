@@ -81,6 +81,10 @@ def test_x01_hit_waits_until_all_that_is_owed_of_it_is_in_the_step() -> None:
     with pytest.raises(RowsOwedError, match="to be computed by request 'a'"):
         site.start()
     site = owing()
+    site.schedule("a", 3)
+    with pytest.raises(RowsOwedError, match="to be computed by request 'a'"):
+        site.start()
+    site = owing()
     site.schedule("a", 4)
     site.start()
 
