@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -58,13 +59,17 @@ def _file(ctx: click.Context, param: click.Parameter, value: Path | None) -> Pat
 
 
 def _made(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
-    """A folder that exists from now on."""
+    """A folder that exists from now on, and takes files: known before a long search, not behind it."""
     del ctx, param
     if value is not None:
+        tried = "made"
         try:
             value.mkdir(parents=True, exist_ok=True)
+            tried = "written to"
+            with TemporaryFile(dir=value):
+                pass
         except OSError as error:
-            raise click.BadParameter(f"{str(value)!r} cannot be made: {error.strerror}.") from None
+            raise click.BadParameter(f"{str(value)!r} cannot be {tried}: {error.strerror}.") from None
     return value
 
 

@@ -313,6 +313,17 @@ def test_check_whose_story_cannot_be_written_keeps_its_verdict(invoke: Invoke, h
     assert result.output.rstrip().endswith("REFUTED")
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no folder is known here that takes no files from anybody")
+@pytest.mark.parametrize("option", ["--report", "--checkpoints"])
+def test_folder_that_takes_no_files_is_known_before_the_search(invoke: Invoke, option: str) -> None:
+    """A night of searching must not end with a report that nobody can write."""
+    result = invoke("check", "--no-progress", "toys/proved", option, "/proc")
+
+    assert 2 == result.exit_code
+    assert "'/proc' cannot be written to" in result.output
+    assert "PROVED" not in result.output
+
+
 def test_check_of_all_of_ci_that_is_cut_is_undetermined_not_a_bad_model(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
