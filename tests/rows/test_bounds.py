@@ -4,7 +4,7 @@ import pytest
 
 from tenure.core.arrays import integers
 from tenure.core.config import RowConfig, RowPolicy
-from tenure.core.errors import NamesExhaustedError, PoolExhaustedError, RequestNamedTwiceError
+from tenure.core.errors import NamesExhaustedError, PoolExhaustedError, RequestNamedTwiceError, UnreadableHitError
 from tenure.core.rows.commands import CopyDeferred, CopyPage, PreserveRows, ReleaseBuffers, ScatterRows
 from tenure.core.rows.events import (
     ContentIdentity,
@@ -20,9 +20,11 @@ from tenure.core.rows.events import (
 from tenure.core.rows.machine import transition
 from tenure.core.rows.names import ROW_ITEMS_MAX, Output
 from tenure.core.rows.state import RowState
+from tenure.spec.rows.memory import Row
 from tests.rows.scene import Scene, extended, started
 from tests.rows.test_cases_a import FIRST, SECOND, THIRD, written
 
+ZERO = (0,)
 DEFERRED_ONLY = RowPolicy(hidden=False, deferred=frozenset({"c"}), infer=False)
 
 # --- Limits ---------------------------------------------------------------------------------------------------
@@ -211,6 +213,37 @@ def test_r14_r17_block_that_lost_its_identity_is_as_one_that_never_had_any() -> 
 
     assert not named.view.identities
     assert nameless.state == named.state
+
+
+def beside_another_identity(name: str, wrong: int) -> tuple[Scene, int]:
+    """A step with a hit of `b` on three blocks, of which one holds something else than is expected."""
+    scene = Scene(block_size=2)
+    identities = [ContentIdentity(block) for block in range(3)]
+    scene.step(started("a", 6, computes=tuple(enumerate(identities))), batch={"a": range(6)}, **{name: range(1, 7)})
+    scene.drain()
+    identities[wrong] = ContentIdentity(9)
+    hit = started("b", 1, 0, 1, 2, block_size=2, expects=tuple(identities))
+    return scene, scene.step(hit, batch={"b": (6,)}, **{name: [7]})
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 2])
+def test_r14_hit_has_a_hole_whichever_of_its_blocks_holds_something_else(wrong: int) -> None:
+    """Not its first alone."""
+    scene, step = beside_another_identity("h", wrong)
+
+    with pytest.raises(UnreadableHitError) as refusal:
+        scene.plan(step, "b")
+    assert (2 * wrong, 2 * wrong + 1) == refusal.value.slots
+
+
+@pytest.mark.parametrize(
+    ("wrong", "rows"), [(0, [ZERO, ZERO, 3, 4, 5, 6]), (1, [1, 2, ZERO, ZERO, 5, 6]), (2, [1, 2, 3, 4, ZERO, ZERO])]
+)
+def test_r14_rows_of_a_block_that_holds_something_else_are_zeros_and_no_others(wrong: int, rows: list[Row]) -> None:
+    """Each block is judged by its own identity."""
+    scene, step = beside_another_identity("m", wrong)
+
+    assert [*rows, 7] == scene.materialize(step, "b")["m"]["b"]
 
 
 def test_numbers_of_a_fresh_machine_begin_with_one_and_no_claim_was_forgotten() -> None:

@@ -94,6 +94,55 @@ def test_r13_scatter_of_deferred_rows_waits_for_the_gather_that_reads_what_it_ov
     assert [1, 2, 3, 4, 9] == scene.materialize(step, "b")["c"]["b"]
 
 
+def over_two_clones() -> tuple[Scene, int, GatherRows]:
+    """A gather of rows of two steps of one deferred write, and the second step, whose freeze may still run."""
+    scene = Scene(policy=DEFERRED_ONLY)
+    scene.step(Started("a", 2), batch={"a": (0, 1)}, c=[1, 2])
+    scene.run(CopyPage)
+    second = scene.step(extended(a=2), batch={"a": (2, 3)}, c=[3, 4])
+    step = scene.start(started("b", 1, 0))
+    (gather,) = _gathers(scene, step, "b", "c")
+    return scene, second, gather
+
+
+def test_r20_gather_from_clones_of_two_steps_waits_for_the_freeze_of_the_later() -> None:
+    """That of the earlier has ended, and nothing else orders the gather behind it."""
+    scene, second, gather = over_two_clones()
+    (freeze,) = (each for each in scene.commands.values() if isinstance(each, FreezeRows) and each.step == second)
+    (part,) = gather.parts
+
+    assert SourceKind.CLONE is part.kind
+    assert [1, 1, 2, 2] == part.sources.tolist()
+    assert (freeze.command,) == gather.after
+
+
+def test_r08_running_gather_holds_every_clone_that_it_reads() -> None:
+    """Their write is copied meanwhile, and none of them is given back before the gather has ended."""
+    scene, _, gather = over_two_clones()
+    scene.run(CopyPage)
+    scene.save({"b": (8,)}, c=[9])
+    assert [2, 2] == [scene.view.clones[clone].holders for clone in (1, 2)]
+    scene.start(Finished("a"))
+    scene.run(*COPIES)
+    assert [1, 1] == [scene.view.clones[clone].holders for clone in (1, 2)]
+    scene.run(GatherRows, only=gather.read)
+
+    assert {3} == set(scene.view.clones)
+    assert [1, 2, 3, 4, 9] == scene.materialize(3, "b")["c"]["b"]
+
+
+def test_r16_request_without_rows_in_a_batch_takes_no_chunk() -> None:
+    """It has no write, the clone has no holder for it, and its end has nothing to copy."""
+    scene = Scene(policy=DEFERRED_ONLY)
+    scene.step(Started("a", 1), Started("b", 0), Started("d", 1), batch={"a": (0,), "b": (), "d": (4,)}, c=[1, 2])
+    (clone,) = scene.view.clones
+
+    assert ["a", "d"] == [each.request for each in scene.view.writes.values() if each.request is not None]
+    assert 3 == scene.view.clones[clone].holders
+    scene.start(Finished("b"))
+    assert not [each for each in scene.commands.values() if isinstance(each, CopyDeferred)]
+
+
 # --- What is left behind --------------------------------------------------------------------------------------
 
 
