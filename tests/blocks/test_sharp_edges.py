@@ -489,6 +489,19 @@ def test_authorizations_that_name_the_wrong_things_are_refused() -> None:
     machine.refuses(WritesAuthorized("y", (1,)), UnknownLeaseError)
 
 
+def test_every_source_of_a_snapshot_is_free_of_other_transfers_and_not_the_first_alone() -> None:
+    """When it is chosen, and again when a transfer is attached to it."""
+    machine = Machine(3)
+    machine.cached("a", [7, 8, 9])
+    both = machine.tell(StoreSourcesSnapshotted("a", (0, 1)))
+    assert isinstance(both, Sources)
+    machine.attach("a", [1], 5)
+    machine.refuses(DependencyAttached("a", both.snapshot, 6), SourcesChangedError)
+
+    assert isinstance(machine.tell(StoreSourcesSnapshotted("a", (0, 1))), NoSources)
+    assert isinstance(machine.tell(StoreSourcesSnapshotted("a", (0, 2))), Sources)
+
+
 def test_an_id_in_use_cannot_be_attached_and_a_taken_source_cannot_be_taken_again() -> None:
     """Two transfers never share a tag."""
     machine = Machine(3)

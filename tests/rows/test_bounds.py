@@ -5,16 +5,19 @@ import pytest
 from tenure.core.arrays import integers
 from tenure.core.config import RowConfig, RowPolicy
 from tenure.core.errors import NamesExhaustedError, PoolExhaustedError, RequestNamedTwiceError, UnreadableHitError
+from tenure.core.rows.answers import ResetAnswered, SaveReserved, Waiting
 from tenure.core.rows.commands import CopyDeferred, CopyPage, PreserveRows, ReleaseBuffers, ScatterRows
 from tenure.core.rows.events import (
     ContentIdentity,
     Finished,
     PolicyRegistered,
+    ResetRequested,
     Resumed,
     SaveRequested,
     Started,
     StepDiscarded,
     StepDropped,
+    WaitedFor,
     WriteLayout,
 )
 from tenure.core.rows.machine import transition
@@ -69,6 +72,23 @@ def test_r08_step_of_exactly_the_budget_is_not_over_it() -> None:
     scene.step(extended(a=2), batch={"a": (1, 2)}, m=[1, 2])
 
     assert 1 == scene.view.counters.over_budget
+
+
+def test_r08_clone_that_a_reset_left_to_its_device_is_still_the_oldest() -> None:
+    """That of immediate rows, older than that of deferred rows beside it."""
+    scene = Scene(budget_bytes=8)
+    step = scene.step(Started("a", 1), batch={"a": (0,)}, m=[1], c=[2])
+    scene.tell(StepDiscarded(step))
+    scene.start(Finished("a"))
+    assert ResetAnswered(True) == scene.tell(ResetRequested())
+    assert {1, 2} == set(scene.view.clones)
+    scene.start(Started("b", 1))
+
+    assert Waiting(WaitedFor(clone=1)) == scene.request_save({"b": (4,)}, c=[3])
+    scene.run(CopyPage)
+    assert Waiting(WaitedFor(clone=2)) == scene.request_save({"b": (4,)}, m=[3], c=[4])
+    scene.run(CopyDeferred)
+    assert isinstance(scene.request_save({"b": (4,)}, m=[3], c=[4]), SaveReserved)
 
 
 # --- Several at once ------------------------------------------------------------------------------------------

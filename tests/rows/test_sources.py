@@ -29,7 +29,7 @@ from tenure.core.rows.events import (
     StepDropped,
     WaitedFor,
 )
-from tenure.core.rows.view import Occupancy
+from tenure.core.rows.view import Occupancy, ReadPhase
 from tests.rows.scene import COPIES, Scene, extended, started
 from tests.rows.test_cases_a import FIRST, SECOND, THIRD, written
 
@@ -92,6 +92,40 @@ def test_r13_scatter_of_deferred_rows_waits_for_the_gather_that_reads_what_it_ov
 
     assert (gather.command,) == scatter.after
     assert [1, 2, 3, 4, 9] == scene.materialize(step, "b")["c"]["b"]
+
+
+def test_r13_scatter_waits_for_the_gather_of_what_any_of_its_chunks_overwrites() -> None:
+    """Not the first of its steps alone."""
+    scene = Scene(pages=5, policy=DEFERRED_ONLY)
+    written(scene, "a", FIRST, c=[1, 2, 3, 4])
+    step = scene.step(started("b", 1, 0), batch={"b": (8,)}, c=[9])
+    scene.run(CopyPage)
+    (gather,) = _gathers(scene, step, "b", "c")
+    scene.step(Started("x", 1), batch={"x": (12,)}, c=[50])
+    scene.run(CopyPage)
+    scene.step(extended(x=1), batch={"x": (0,)}, c=[51])
+    scene.start(Finished("x"))
+    scene.run(*COPIES)
+    (scatter,) = (each for each in scene.device.open if isinstance(each, ScatterRows))
+
+    assert (gather.command,) == scatter.after
+    assert [1, 2, 3, 4, 9] == scene.materialize(step, "b")["c"]["b"]
+
+
+def test_r16_write_moves_the_names_of_all_its_chunks() -> None:
+    """Each step of it emitted another."""
+    scene = Scene(pages=5, policy=RowPolicy(hidden=False, deferred=frozenset({"c", "d"}), infer=False))
+    scene.step(Started("a", 2), batch={"a": (0, 1)}, c=[1, 2])
+    scene.step(extended(a=2), batch={"a": (2, 3)}, d=[3, 4])
+    scene.start(Finished("a"))
+    (copy,) = (each for each in scene.commands.values() if isinstance(each, CopyDeferred))
+    scene.drain()
+    step = scene.step(started("b", 1, 0), batch={"b": (4,)}, c=[5], d=[6])
+    found = scene.materialize(step, "b")
+
+    assert ["c", "d"] == [each.name for each in copy.formats]
+    assert [1, 2, (0,), (0,), 5] == found["c"]["b"]
+    assert [(0,), (0,), 3, 4, 6] == found["d"]["b"]
 
 
 def over_two_clones() -> tuple[Scene, int, GatherRows]:
@@ -198,6 +232,23 @@ def after_a_cancelled_save(name: str) -> Scene:
 def test_r08_r17_cancelled_save_leaves_nothing_of_what_it_would_have_saved() -> None:
     """A step whose save was to have other names is the same started step."""
     assert after_a_cancelled_save("m").state == after_a_cancelled_save("k").state
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_r12_running_read_is_left_whichever_of_its_writes_fails(failing: int) -> None:
+    """It may have read what is lost: its step has no read of these rows any more."""
+    scene = Scene(block_size=1, policy=DEFERRED_ONLY)
+    scene.step(Started("a", 1), Started("d", 1), batch={"a": (0,), "d": (1,)}, c=[1, 2])
+    scene.run(CopyPage)
+    writes = [number for number, each in scene.view.writes.items() if each.request is not None]
+    step = scene.start(Finished("a"), Finished("d"), started("b", 1, 0, 1, block_size=1))
+    (gather,) = _gathers(scene, step, "b", "c")
+    for write in writes[:failing]:
+        scene.run(CopyDeferred, only=write)
+    scene.fail(CopyDeferred, only=writes[failing])
+
+    assert ReadPhase.LEFT is scene.view.reads[gather.read].phase
+    assert not scene.view.steps[step].reads
 
 
 # --- What is said ---------------------------------------------------------------------------------------------
