@@ -177,6 +177,15 @@ CASES: Final = (
         "A step that was consumed can be consumed again.",
         "A19",
     ),
+    row_mutant(
+        "identity-of-the-first-block",
+        "reads",
+        "        claims = np.where(np.repeat(holds, tables.config.block_size), claims, 0)\n",
+        "        claims = np.where(holds[0], claims, 0)\n",
+        "named-blocks-of-one-hit",
+        "R02",
+        "A hit is judged by the identity of its first block alone.",
+    ),
     # What is overtaken by something else.
     row_mutant(
         "second-preserve-forgets-the-first",

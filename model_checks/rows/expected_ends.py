@@ -167,6 +167,21 @@ END_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
             errors="UnreadableHit WaitTimeout",
             family="R",
         ),
+        "named-blocks-of-one-hit": marks(
+            rules="1-9 11 14 17-18 20 22-23",
+            events=(
+                "ConsumeRequested CopyBegan CopyCompleted GatherBegan GatherCompleted PolicyRegistered "
+                "SavePublished SaveRequested ScatterCompleted StepConsumed StepDiscarded StepStarted WaitTimedOut"
+            ),
+            commands="CopyPage FreezeRows GatherRows ReleaseBuffers ScatterRows ScheduleGather",
+            goals=(
+                "consumer_waits_page_copy consumer_waits_reads discarded hit_marked identity_differs identity_fits "
+                "late_gather left left_read_ends only_ends read_confirmed save_waits_written saved_without_hidden "
+                "zeros_among_rows"
+            ),
+            errors="WaitTimeout",
+            family="R",
+        ),
         "failed-write": marks(
             rules="1-12 14 16-18 20 22-24",
             events=(

@@ -154,6 +154,23 @@ PAGES_AND_ENDS: Final[Mapping[str, History]] = MappingProxyType(
             blocks=3,
             more=MappingProxyType({"is_honest": False}),
         ),
+        "named-blocks-of-one-hit": History(
+            "R14",
+            (
+                step(arrive("a", 2), rows="a:0:1 a:1:2", emits=(M,), computes=((0, 1), (1, 2))),
+                step(*ends("a"), arrive("b"), rows="b:1:3", emits=(M,), computes=((1, 3),)),
+                step(
+                    arrive("c", 1, 0, 1, nodes=(1, 2), named=True),
+                    arrive("d", 1, 1, 0, nodes=(2, 1), named=True),
+                    rows="c:2:4 d:3:5",
+                    emits=(M,),
+                    to=[ALL, "discard"],
+                ),
+                last(*ends("b", "c", "d")),
+            ),
+            pages=2,
+            more=MappingProxyType({"is_honest": False, "begins_apart": False}),
+        ),
         # --- Failures, resets, shutdown --------------------------------------------------------------------------
         "failed-write": History(
             "A10",
