@@ -256,6 +256,23 @@ LAWLESS_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
                 "reservation_given_back stale_snapshot token_opens_a_block"
             ),
         ),
+        "lawless-stores-of-fenced-blocks": marks(
+            rules="1 10 12-14 16-21 23 32-34 36 L01 L02",
+            events=(
+                "LeaseOpened AllocationRequested WritesAuthorized TokensComputed LeasePreempted LeaseFinished "
+                "StoreSourcesSnapshotted SnapshotDiscarded DependencyAttached DependencySatisfied"
+            ),
+            errors=(
+                "AllocationBeyondTable CachingOff ComputedBackwards DependencyMismatch DependencyPending "
+                "DependencyRange EmptyDependencies EmptySnapshot FencedGrowth LeaseAlreadyOpen NegativeCount "
+                "NothingToAuthorize OutputExhausted PrefixExceedsGrowth SnapshotOwner SnapshotsExhausted "
+                "UnauthorizedWrite UnknownLease UnknownReservation UnknownSnapshot"
+            ),
+            goals=(
+                "authorization_outlived authorized clean_block_waits_too exhausted no_sources preempted "
+                "private_source pruned_to_nothing released_while_waiting stale_snapshot two_sources"
+            ),
+        ),
     }
 )
 """By the name of the scope."""

@@ -296,6 +296,15 @@ FREE: Final[tuple[Free, ...]] = (
         200,
         {"prefix_caching": False, "snapshots_max": 1},
     ),
+    Free(
+        "lawless-stores-of-fenced-blocks",
+        2,
+        [request("A", [0, 0]), request("B", [2, 2, 3, 3])],
+        Licence(fences=True),
+        _CI,
+        300,
+        {"prefix_caching": False, "snapshots_max": 1},
+    ),
     # --- For nights --------------------------------------------------------------------------------
     Free(
         "deep-prefixes",

@@ -275,6 +275,24 @@ LEASE_MUTANTS: Final[tuple[Mutant, ...]] = (
         "I22",
         "A transfer is attached by what was looked at before an authorization.",
     ),
+    Mutant(
+        "B-sources-that-wait-to-be-written",
+        "tenure.core.blocks.fences",
+        "lease.pending.start <= position < lease.pending.stop:",
+        "lease.pending.start <= position < lease.pending.stop - 1:",
+        "blocks/lawless-stores-of-fenced-blocks",
+        "I22",
+        "A store may choose the last block of a lease whose write is not authorized yet.",
+    ),
+    Mutant(
+        "B-sources-of-another-transfer",
+        "tenure.core.blocks.tags",
+        "block not in tables.tags for block in blocks)",
+        "block not in tables.tags for block in blocks[:1])",
+        "blocks/lawless-stores-of-fenced-blocks",
+        "I22",
+        "Of the blocks that a store chooses only the first is asked whether another transfer reads it.",
+    ),
     # --- Batches -----------------------------------------------------------------------------------
     Mutant(
         "B-batch-goes-on-without-capacity",

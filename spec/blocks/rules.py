@@ -70,6 +70,7 @@ TRANSITION_CHECKS: Final[tuple[tuple[str, TransitionCheck], ...]] = (
     ("I20", fences.tags_only_come_and_go_with_their_transfer),
     ("I22", fences.nothing_becomes_visible_under_a_reader),
     ("I22", fences.snapshots_end_when_their_lease_changes),
+    ("I22", fences.snapshots_choose_what_is_there_to_be_read),
     ("I23", fences.attachments_are_counted),
     ("I24", events.event_ids_are_consecutive),
     ("I25", events.events_tell_what_is_visible),

@@ -1,7 +1,7 @@
 """I20 to I23: what a fence may do. A tag comes by attachment, goes by satisfaction, and in between forbids writes."""
 
 from tenure.core.blocks.values import DependencyAttached, DependencySatisfied
-from tenure.core.blocks.view import BlockView, CachedCopy, PrivateCopy
+from tenure.core.blocks.view import BlockView, CachedCopy, LeaseView, PrivateCopy, SnapshotView
 from tenure.spec.blocks.rule import Observation
 from tenure.spec.rule import Finding
 
@@ -67,6 +67,31 @@ def snapshots_end_when_their_lease_changes(seen: Observation) -> Finding:
         if now is None or (then is not now and then != now):
             return f"snapshot {number} of {snapshot.request!r} outlives {seen.event}, which changed its lease"
     return None
+
+
+def snapshots_choose_what_is_there_to_be_read(seen: Observation) -> Finding:
+    """I22, of what a store may choose: else a transfer would read a block that is still to be written."""
+    for number, snapshot in seen.after.snapshots.items():
+        if number in seen.before.snapshots:
+            continue
+        lease = seen.before.leases.get(snapshot.request)
+        if lease is None or not _are_sources(seen.before, lease, snapshot):
+            return f"snapshot {number} is {snapshot}, which {lease} does not have to be read"
+    return None
+
+
+def _are_sources(view: BlockView, lease: LeaseView, snapshot: SnapshotView) -> bool:
+    """Whether they are distinct blocks of the lease with names and contents, and no transfer reads them yet."""
+    positions, waiting = snapshot.positions, lease.pending_writes
+    if list(positions) != sorted({*positions} & {*range(len(lease.copies))}):
+        return False
+    if snapshot.blocks != tuple(lease.copies[position] for position in positions):
+        return False
+    unwritten = range(0) if waiting is None else range(waiting.start, waiting.stop)
+    return not view.tags.keys() & {*snapshot.blocks} and not any(
+        lease.hashes[position] is None or lease.pending_cache[position] or position in unwritten
+        for position in positions
+    )
 
 
 def untracked_pools_have_no_fences(view: BlockView) -> Finding:

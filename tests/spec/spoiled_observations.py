@@ -17,8 +17,9 @@ from tenure.core.blocks.values import (
     PublishRemoved,
     PublishStored,
     RecordTrace,
+    StoreSourcesSnapshotted,
 )
-from tenure.core.blocks.view import CachedCopy, IndexEntry, SnapshotView
+from tenure.core.blocks.view import CachedCopy, IndexEntry, PendingWrites, SnapshotView
 from tenure.spec.blocks.rule import Observation
 from tests.spec.history import History, config, fenced_pair, named
 from tests.spec.spoiled_states import Breaker, copy, drop, index, lease, writes
@@ -110,6 +111,14 @@ def silent() -> Observation:
     return history.last
 
 
+def chosen() -> Observation:
+    """Two of three blocks of request 1 are the sources of a store."""
+    history = History(config(4))
+    history.compute(named(1, [7, 8, 9]))
+    history.tell(StoreSourcesSnapshotted(1, (0, 2)))
+    return history.last
+
+
 GOOD_OBSERVATIONS = [
     stored,
     duplicated,
@@ -121,6 +130,7 @@ GOOD_OBSERVATIONS = [
     asked_again,
     satisfied,
     attached,
+    chosen,
     traced,
     silent,
 ]
@@ -135,6 +145,17 @@ def with_a_snapshot(seen: Observation) -> Observation:
     return after(
         replace(seen, before=replace(seen.before, snapshots=snapshots)), lambda v: replace(v, snapshots=snapshots)
     )
+
+
+def with_sources(seen: Observation, positions: tuple[int, ...], *blocks: int) -> Observation:
+    """An observation at whose end a snapshot of request 1 chose these blocks."""
+    snapshots = {1: SnapshotView(1, positions, blocks or positions)}
+    return after(seen, lambda v: replace(v, snapshots=snapshots))
+
+
+def throughout(seen: Observation, spoil: Breaker) -> Observation:
+    """An observation that begins and ends elsewhere."""
+    return replace(seen, before=spoil(seen.before), after=spoil(seen.after))
 
 
 def after(seen: Observation, spoil: Breaker) -> Observation:
@@ -193,6 +214,14 @@ BROKEN_OBSERVATIONS: list[tuple[str, Callable[[], Observation], Callable[[Observ
     ("I22", asked_again, lambda s: after(s, lambda v: copy(v, 0, CachedCopy(20, 1, 0)))),
     ("I22", preempted, with_a_snapshot),
     ("I22", released, with_a_snapshot),
+    ("I22", chosen, lambda s: with_sources(s, (2, 0))),
+    ("I22", chosen, lambda s: with_sources(s, (2, 3))),
+    ("I22", chosen, lambda s: with_sources(s, (0, 2), 0, 1)),
+    ("I22", chosen, lambda s: throughout(s, lambda v: replace(v, tags={2: 5}))),
+    ("I22", chosen, lambda s: throughout(s, lambda v: lease(v, 1, hashes=(7, 8, None)))),
+    ("I22", chosen, lambda s: throughout(s, lambda v: lease(v, 1, pending_cache=(False, False, True)))),
+    ("I22", chosen, lambda s: throughout(s, lambda v: lease(v, 1, pending_writes=PendingWrites(1, 3, (5,))))),
+    ("I22", chosen, lambda s: replace(s, before=replace(s.before, leases={}))),
     ("I23", asked_again, lambda s: after(s, lambda v: replace(v, attached_ever=3))),
     ("I23", attached, lambda s: after(s, lambda v: replace(v, attached_ever=0))),
     ("I24", stored, lambda s: event(s, event_id=1)),
