@@ -41,6 +41,35 @@ OVERTAKEN_MARKS: Final[Mapping[str, Marks]] = MappingProxyType(
             errors="WaitTimeout",
             family="R",
         ),
+        "chunks-of-other-names": marks(
+            rules="1 3-11 16-18 20 22",
+            events=(
+                "CopyBegan CopyCompleted PolicyRegistered SavePublished SaveRequested ScatterCompleted "
+                "StepDiscarded StepStarted WaitTimedOut"
+            ),
+            commands="CopyDeferred CopyPage FreezeRows ReleaseBuffers ScatterRows",
+            goals=(
+                "discarded finished_pending masked only_ends registered_late save_waits_written "
+                "saved_deferred_alone saved_without_hidden second_chunk"
+            ),
+            errors="WaitTimeout",
+            family="R",
+        ),
+        "clones-behind-a-reset": marks(
+            rules="1 3-11 16-18 20-22 24",
+            events=(
+                "CopyBegan CopyCompleted PolicyRegistered ResetRequested SavePublished SaveRequested "
+                "ScatterCompleted StepDiscarded StepStarted WaitTimedOut"
+            ),
+            commands="CopyDeferred CopyPage FreezeRows ReleaseBuffers ScatterRows",
+            goals=(
+                "claimed_in_transit discarded fenced_write_ends finished_pending hidden_by_tenancy only_ends "
+                "reset_at_rest reset_refused save_waits_clone save_waits_host_ready save_waits_written "
+                "saved_deferred_alone saved_without_hidden write_fenced"
+            ),
+            errors="BudgetExhausted WaitTimeout",
+            family="R",
+        ),
         "partial-materialize-overtaken": marks(
             rules="1-9 11-12 14 17-18 20 22-23",
             events=(
