@@ -237,8 +237,8 @@ LEASE_MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "B-second-reader-takes-the-tag",
         _TAGS,
-        "    return all(has_content(tables, block) and block not in tables.tags for block in blocks)",
-        "    return all(has_content(tables, block) for block in blocks)",
+        "    if not can_attach(tables, blocks):\n        raise SourcesChangedError(tuple(blocks))\n",
+        "",
         "blocks/lawless-one-fence",
         "I20",
         "A second transfer takes the fence of a block from the first.",
