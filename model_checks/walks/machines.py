@@ -199,10 +199,10 @@ MACHINES: Final[Mapping[str, Machine]] = MappingProxyType(
             ModelMachine("rows", Walked(4, 1000, 2000, _ROW_GOALS), models.rows),
             ModelMachine("rows-in-pieces", Walked(5, 1000, 2000), models.rows_in_pieces),
             OracleMachine("rows-oracle", Walked(40, 1500, 4000, _ORACLE_GOALS), oracles.walk_rows, RowGoalBook),
-            OracleMachine("blocks-oracle", Walked(280, 1500, 7500, _BLOCK_GOALS), oracles.walk_blocks, GoalBook),
+            OracleMachine("blocks-oracle", Walked(180, 1500, 7500, _BLOCK_GOALS), oracles.walk_blocks, GoalBook),
             ModelMachine("blocks", Walked(20, 4000, 8000, _BLOCK_GOALS), models.blocks),
             ModelMachine("blocks-crowded", Walked(40, 4000, 20000, _BLOCK_GOALS), models.blocks_crowded),
-            ModelMachine("blocks-lawless", Walked(604, 4000, 28000), models.blocks_lawless),
+            ModelMachine("blocks-lawless", Walked(704, 4000, 28000), models.blocks_lawless),
         )
     }
 )
