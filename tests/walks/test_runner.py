@@ -152,12 +152,12 @@ def test_each_machine_goes_a_walk_and_meets_something(name: str) -> None:
     assert len(walker.seen) >= 8
 
 
-def test_shares_are_a_thousand_and_nearly_a_third_is_beside_oracles() -> None:
+def test_shares_are_a_thousand_and_more_than_a_fifth_is_beside_oracles() -> None:
     """The oracles know what no rule says."""
     shares = {each.name: each.how.share for each in MACHINES.values()}
 
     assert 1000 == sum(shares.values())
-    assert 320 <= sum(share for name, share in shares.items() if "oracle" in name)
+    assert 220 <= sum(share for name, share in shares.items() if "oracle" in name)
 
 
 def test_command_line_shows_a_line_for_each_machine() -> None:
