@@ -47,6 +47,7 @@ def content(value: Any) -> Any:
         array = cast("npt.NDArray[Any]", value)
         return (array.dtype.str, array.shape, array.tobytes())
     if isinstance(value, tuple):
+        # To mypy its items are Any, and a cast too much; to pyright they are unknown.
         return tuple([each if type(each) in _PLAIN else content(each) for each in value])  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     return value
 

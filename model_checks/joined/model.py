@@ -310,6 +310,7 @@ class JoinedModel(RowsModel):
     def _judge_refusal(self, state: State, call: MadeCall, marks: set[str], broken: list[Broken]) -> None:
         if call.event[1] in ASKS_FOR_CAPACITY and isinstance(call.step.answer, Waiting):
             marks.update(call.step.marks | {"goal no_capacity"})
+            broken += call.step.broken
             return
         super()._judge_refusal(state, call, marks, broken)
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from tenure.model_checks.explorer import (
     Options,
     Verdict,
     check_scope,
-    checkpoints,
     explore,
 )
 from tenure.model_checks.explorer.toys import Counting, Ring, Slots
@@ -178,20 +176,20 @@ def test_two_searches_that_save_in_one_folder_prove_nothing_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visited: VisitedKind, theirs: int
 ) -> None:
     """Arrays of one and counts of the other look whole: states would count as met that nobody looked at."""
-    write: Callable[[Path, Any], None] = checkpoints._save_array  # pyright: ignore[reportPrivateUsage]
+    write = np.save
 
-    def interrupted(file: Path, values: Any) -> None:
-        write(file, values)
+    def interrupted(file: Path, values: Any, *, allow_pickle: bool) -> None:
+        write(file, values, allow_pickle=allow_pickle)
         if file.name == "indices.npy":
             # Meanwhile another process saves there.
-            monkeypatch.setattr(checkpoints, "_save_array", write)
+            monkeypatch.setattr(np, "save", write)
             search(theirs)
 
     def search(states: int) -> None:
         limits = Limits(states=states)
         explore(Slots(3, 2, 2), limits=limits, visited=visited, checkpoint=Checkpoint(tmp_path, every_s=1e9))
 
-    monkeypatch.setattr(checkpoints, "_save_array", interrupted)
+    monkeypatch.setattr(np, "save", interrupted)
     search(600)
     with pytest.raises(CheckpointError, match="of two searches"):
         explore(Slots(3, 2, 2), visited=visited, checkpoint=Checkpoint(tmp_path), resume=True)
@@ -203,12 +201,13 @@ def test_disk_that_is_full_says_nothing_against_a_model(tmp_path: Path, monkeypa
     scope = scope_of(lambda: Slots(3, 2, 2), "toys/slots")
     check_scope(scope, small)
 
-    def full(file: Path, values: object) -> None:
+    def full(file: Path, values: object, *, allow_pickle: bool) -> None:
+        del values, allow_pickle
         file.write_bytes(b"half")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patched:
-        patched.setattr(checkpoints, "_save_array", full)
+        patched.setattr(np, "save", full)
         found = check_scope(scope, Options(limits=Limits(states=2000), checkpoints=tmp_path, resume=True))
     assert Verdict.UNDETERMINED is found.verdict
     assert "No space left" in found.reasons[0]

@@ -10,23 +10,23 @@ from tenure.core.cache import CacheState, CacheTransition, transition
 from tenure.core.joined.values import CacheEvent, RequestId
 from tenure.model_checks.joined import cores
 from tenure.model_checks.joined.scopes import BOUNDS
-from tenure.model_checks.rows.cores import CoreStep
+from tenure.model_checks.model import Judged
 
 
-def second_arrival() -> CoreStep:
-    """The first request took all blocks, and a second one asks for some."""
+def judged() -> Judged:
+    """What the search says of a state in which the first request has all blocks, and a second one asks for some."""
     model = BOUNDS["three-blocks-under-pressure"].make()
     (state,) = model.initial()
     first: Any = model.take(state, ("engine", "arrive", "a")).state
-    return model._answer(first, ("engine", "arrive", "x"))  # pyright: ignore[reportPrivateUsage]
+    return model.judge(first)
 
 
 def test_no_capacity_breaks_nothing() -> None:
     """And it is what the second request finds."""
-    step = second_arrival()
+    said = judged()
 
-    assert cores.NO_CAPACITY == step.answer
-    assert not step.broken
+    assert "goal no_capacity" in said.marks
+    assert not said.broken
 
 
 def test_x01_what_may_be_shared_is_judged_where_there_is_no_capacity(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +38,7 @@ def test_x01_what_may_be_shared_is_judged_where_there_is_no_capacity(monkeypatch
 
     monkeypatch.setattr(cores, "servable_prefix_blocks", too_many)
 
-    assert {"X01"} == {broken.rule for broken in second_arrival().broken}
+    assert {"X01"} == {broken.rule for broken in judged().broken}
 
 
 def test_i13_no_capacity_that_changes_something_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,4 +52,4 @@ def test_i13_no_capacity_that_changes_something_is_found(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(cores, "transition", leaky)
 
-    assert "I13" in {broken.rule for broken in second_arrival().broken}
+    assert "I13" in {broken.rule for broken in judged().broken}
